@@ -17,6 +17,7 @@ from msgspec import structs
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import Place
+from tidegate.flows.brought_objects import WORKLOADS, Body, BroughtObjects, KindName, made_of
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import ground_of
 from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, metrics_for
@@ -26,15 +27,12 @@ from tidegate.flows.wiring import known_to
 from tidegate.graph.build import build_graph
 from tidegate.graph.missing import missing
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.knowledge.references import CONFIG_MAP, SECRET, products_of
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.references import CONFIG_MAP, SECRET
 from tidegate.model.absence import Absence, Lacking
 from tidegate.model.graph import Asker, LackKind, MissingThing
-from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Json, Kind, Ref, Served, identity
+from tidegate.model.objects import Kind, Ref, Served, identity
 from tidegate.model.operators import Effect, Operator
-from tidegate.model.plan import Deed, Plan
-from tidegate.model.reading import mappings, text
+from tidegate.model.plan import Plan
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
@@ -42,8 +40,6 @@ from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
 
 NAMESPACE = Kind("", "v1", "Namespace")
 SERVICE = ("", "Service")
-DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
-WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
 PARTS = frozenset({LackKind.KEY, LackKind.PORT, LackKind.PODS})
 UNNAMED = frozenset({LackKind.DEFINITION, LackKind.OPERATOR, LackKind.UNIT})
 """Kinds and who serves them are looked at by themselves; units are told where they are sought."""
@@ -58,66 +54,6 @@ WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 NOBODY = Kind("", "", "")
 MOST_READ = 500
-
-Body = dict[str, Json]
-KindName = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """What the units of one cluster bring to it."""
-
-    objects: tuple[tuple[Ref, Body], ...]
-    made: frozenset[tuple[str, str, str, str]]
-    """These objects, and what operators make of them, by their identities."""
-    defined: frozenset[Kind]
-    workloads: tuple[Body, ...]
-    homely: frozenset[KindName]
-    """Kinds of which an object names a namespace by itself."""
-
-    @classmethod
-    def of(cls, manifests: Iterable[Manifest], known: KnownRows, texts: Iterable[Body]) -> _Brought:
-        objects = tuple(
-            (one.ref, msgspec.json.decode(one.body))
-            for one in manifests
-            if one.deed is not Deed.DELETE and not is_own_kind(one.ref.kind)
-        )
-        made = {identity(ref) for ref, _ in objects}
-        for ref, body in objects:
-            made |= {identity(one) for one in made_of(ref, body, known)}
-        kinds = {
-            kind
-            for ref, body in objects
-            if (ref.kind.group, ref.kind.name) == DEFINITION
-            for kind in _defined_by(body)
-        }
-        return cls(
-            objects,
-            frozenset(made),
-            frozenset(kinds),
-            tuple(body for ref, body in objects if ref.kind in WORKLOADS),
-            frozenset(
-                (kind.group, kind.name)
-                for body in texts
-                if text(body, "metadata", "namespace")
-                for kind in (Kind.of(text(body, "apiVersion"), text(body, "kind")),)
-            ),
-        )
-
-
-def made_of(ref: Ref, body: Body, known: KnownRows) -> Iterator[Ref]:
-    """What its operator makes of an object."""
-    row = known.row_of(ref.kind)
-    for one in products_of(row, scope_of(body, ref.kind)) if row else ():
-        kind = Kind.of(text(one.body, "apiVersion"), text(one.body, "kind"))
-        metadata = ("metadata", "namespace"), ("metadata", "name")
-        yield Ref(kind, *(text(one.body, *path) for path in metadata))
-
-
-def _defined_by(body: Body) -> Iterator[Kind]:
-    group, name = text(body, "spec", "group"), text(body, "spec", "names", "kind")
-    for version in mappings(body, "spec", "versions"):
-        yield Kind(group, text(version, "name"), name)
 
 
 async def find_absences(found: Found, session: Session) -> tuple[Absence, ...]:
@@ -143,7 +79,7 @@ async def absences_of(found: Found, read: Iterable[Read], session: Session) -> t
     for cluster, here in by_cluster.items():
         manifests = (manifest for one in here for manifest in one.manifests.manifests)
         texts = (document.body for one in here for document in one.rendered.documents)
-        brought = _Brought.of(manifests, known, texts)
+        brought = BroughtObjects.of(manifests, known, texts)
         operators = {one.name: one for one in knowledge.operators}
         survey = _Survey(cluster, known, operators, brought, tuple(lacks.get(cluster, ())))
         told += await survey.look(session)
@@ -163,7 +99,7 @@ class _Survey:
     cluster: str
     known: KnownRows
     operators: dict[str, Operator]
-    brought: _Brought
+    brought: BroughtObjects
     lacks: tuple[MissingThing, ...]
     _places: dict[Ref, Place | None] = field(default_factory=dict)
     _served: dict[KindName, tuple[Served, ...]] = field(default_factory=dict)

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.graph.answering import find_unanswered
 from tidegate.graph.asking import AskedFor, ask_for_groups, asked_by
 from tidegate.graph.declared import misread_in, obeys_annotations
 from tidegate.graph.ground import GraphGround
 from tidegate.graph.placing import StepIndex, place_of
-from tidegate.graph.supply import SERVICE, Supplier, Supply
+from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
 from tidegate.model.graph import (
     NOWHERE,
@@ -34,7 +35,7 @@ from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Deed, Plan
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import text
 from tidegate.model.unit import Strength, Unit, UnitId
 
 
@@ -73,10 +74,6 @@ def build_graph(
 MOST_ALTERNATIVES = 8
 AskCheck = Callable[[Unit, Body], NodeCheck]
 """What the rules of a unit can say of objects of this body's kind."""
-
-
-ANYHOW = "*"
-"""The label of pods of which nobody knows theirs."""
 
 
 class _Body(NamedTuple):
@@ -270,35 +267,14 @@ class _Growing:
             )
 
     def unanswered(self) -> frozenset[int]:
-        """Services whose pods nobody brings.
-
-        A custom resource beside them may come to some: one that nobody knows to any, others to
-        pods that are labelled with its name.
-        """
+        """Services whose pods nobody brings."""
         answered = {edge.after for edge in self.edges if edge.tie is Tie.SELECTS}
-        makers: dict[tuple[str, str], set[str]] = {}
-        found: dict[int, tuple[tuple[str, str], Body]] = {}
-        for one in self._bodies:
-            ref = one.manifest.ref
-            home = (one.unit.destination.cluster, ref.namespace)
-            if (ref.kind.group, ref.kind.name) == SERVICE and one.number not in answered:
-                if selector := mapping(one.body, "spec", "selector"):
-                    found[one.number] = (home, selector)
-            elif label := self._labels_pods(ref):
-                makers.setdefault(home, set()).add(label)
-        return frozenset(
-            number
-            for number, (home, selector) in found.items()
-            if not makers.get(home, set()) & {ANYHOW, *map(str, selector.values())}
+        bodies = (
+            (one.number, one.unit.destination.cluster, one.manifest.ref, one.body)
+            for one in self._bodies
+            if one.number not in answered
         )
-
-    def _labels_pods(self, ref: Ref) -> str:
-        """How the pods are labelled that an operator may make of an object, if it may."""
-        ground, name = self._ground, (ref.kind.group, ref.kind.name)
-        if name in ground.served or name in ground.engines:
-            return ""
-        row = ground.naming.rows.row_of(ref.kind)
-        return ANYHOW if row is None else ref.name if row.services else ""
+        return find_unanswered(bodies, self._ground)
 
     def tie_owns(self, owns: Mapping[UnitId, Body]) -> None:
         """What units need by their own objects, where nobody writes these."""
