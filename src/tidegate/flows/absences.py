@@ -205,7 +205,11 @@ class _Survey:
             sort = Lacking.SERVICE
         if kind == (NAMESPACE.group, NAMESPACE.name):
             return Absence(
-                cluster=self.cluster, lacking=Lacking.NAMESPACE, ref=ref, needed_by=needed_by
+                cluster=self.cluster,
+                lacking=Lacking.NAMESPACE,
+                ref=Ref(NAMESPACE, "", ref.name),
+                needed_by=needed_by,
+                where=self._places.get(ref),
             )
         bodies = self._bodies
         makes = (

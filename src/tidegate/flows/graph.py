@@ -77,7 +77,7 @@ async def make_graph(
     planned, circle = await plan_families(families, session, rules)
     members = [member for family in families for member in family.members]
     units = [one.unit for one in members]
-    ground = ground_of(session.target.simulation, _homes(units))
+    ground = ground_of(session.target.simulation, homes_of(units))
     unread = [one.manifests.unit.id for one in planned.read if not one.is_whole]
     craft, now = session.craft, session.world.now()
 
@@ -95,7 +95,7 @@ async def make_graph(
     return Graphed(graph, planned, circle)
 
 
-def _homes(units: Sequence[Unit]) -> Iterator[str]:
+def homes_of(units: Iterable[Unit]) -> Iterator[str]:
     """The namespaces in which the engines look for units that no other unit of theirs brings."""
     return (
         one.id.namespace

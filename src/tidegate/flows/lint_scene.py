@@ -13,10 +13,11 @@ from tidegate.documents import Document
 from tidegate.documents import read as read_documents
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, Within
+from tidegate.flows.absences import NAMESPACE
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
-from tidegate.flows.graph import Graphed, spans_of
+from tidegate.flows.graph import Graphed, homes_of, spans_of
 from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
@@ -31,7 +32,7 @@ from tidegate.model.config import Switch
 from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.report.assumed import called
@@ -116,9 +117,13 @@ def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
 
 
 def as_assumed(absences: Iterable[Absence], scene: LintScene) -> Iterator[Assumed]:
-    """What nobody brings and somebody cannot do without; trust roots are told apart."""
+    """What nobody brings and somebody cannot do without; trust roots are told apart.
+
+    The namespace of a controller is there when that is: it looks for its units in it.
+    """
+    homes = {Ref(NAMESPACE, "", home) for home in homes_of(scene.units.values())}
     for one in absences:
-        if not _may_come(one, scene):
+        if one.ref not in homes and not _may_come(one, scene):
             names = tuple(map(str, one.needed_by))
             yield Assumed(called(one), names, one.where, one.lacking is Lacking.ROOT)
 
