@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench import (
+    conform,
     discovery,
     documents,
     door,
@@ -27,7 +28,7 @@ from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(live, live_rollout, preflight, door, engine),
+    *(live, live_rollout, preflight, door, engine, conform),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

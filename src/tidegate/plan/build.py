@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.errors import Place, PlanError
+from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
@@ -24,7 +25,7 @@ from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
-from tidegate.plan.gates import FIRST, await_step, set_gates
+from tidegate.plan.gates import FIRST, await_step, awaited_by, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.precedence import make_edges, pairs_of, part_steps
@@ -157,10 +158,8 @@ def _steps(
     members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
     units = {identity(one.ref) for one in wanted.manifests if one.brings}
     steps, children = with_joints(set_gates(made, planned, units), members, planned, aside)
-    foreign = (one.ref for one in unit.dependencies if one.ref is not None)
-    cluster = unit.destination.cluster
-    absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]
-    return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps], children
+    first = awaited_by(unit, brought)
+    return [*([await_step(planned, FIRST, first)] if first else ()), *steps], children
 
 
 def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
@@ -188,6 +187,8 @@ def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iter
     for unit in (one.unit for one in wanted):
         for one in unit.dependencies:
             spot = None if one.ref is None else Spot(unit.destination.cluster, one.ref)
+            if one.state is AwaitedState.ABSENT:
+                continue
             if spot is not None and (spot.cluster, *identity(spot.ref)) not in brought:
                 continue
             before = one.unit or spot

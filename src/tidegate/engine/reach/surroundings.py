@@ -29,13 +29,13 @@ from tidegate.engine.reach.probing import defined_kinds
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Stand, Standing
 from tidegate.model.objects import Kind, Ref, Served, Spot
-from tidegate.model.plan import Deed, Item
+from tidegate.model.plan import AWAITED, Deed, Item
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 NAMESPACE = Kind("", "v1", "Namespace")
-NEVER_WRITTEN = frozenset({Deed.DELETE, Deed.AWAIT, Deed.LEAVE})
+NEVER_WRITTEN = AWAITED | {Deed.DELETE, Deed.LEAVE}
 
 
 class Definition(NamedTuple):
