@@ -20,12 +20,14 @@ from bench import (
     sandbox,
     sets,
     simulating,
+    starting,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
+    starting,
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -10,7 +10,7 @@ from tidegate.source.credentials import keyring_of, keyring_of_secret
 from tidegate.source.fetch import fetch, leave_out, with_digest
 from tidegate.source.ignore import leaves_out_texts
 from tidegate.source.local import find_checkouts, read_head, read_repository_map
-from tidegate.source.vendored import VendoredChart, find_vendored
+from tidegate.source.vendored import VendoredCharts
 from tidegate.source.web import fetch_file
 
 __all__ = [
@@ -19,12 +19,11 @@ __all__ = [
     "Checkout",
     "Holding",
     "Kept",
-    "VendoredChart",
+    "VendoredCharts",
     "default_cache_root",
     "fetch",
     "fetch_file",
     "find_checkouts",
-    "find_vendored",
     "keyring_of",
     "keyring_of_secret",
     "leave_out",
