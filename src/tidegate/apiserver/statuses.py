@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND
@@ -10,6 +11,8 @@ from tidegate.world import facts
 
 Body = dict[str, Json]
 UNREACHED = 500
+_MISSING = re.compile(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
+"""What is missing need not be what was asked for: it may be the namespace."""
 
 
 class Refused(NamedTuple):
@@ -61,6 +64,8 @@ def refused(outcome: facts.Refusal, **about: Json) -> Refused:
             code, reason = ANSWERS[type(outcome)]
     if isinstance(outcome, facts.NotServed):
         about = {}  # by its details a client tells a missing object from a kind that is not served
+    elif isinstance(outcome, facts.Missing) and (named := _MISSING.fullmatch(outcome.message)):
+        about = {"name": named["name"], "group": named["group"], "kind": named["plural"]}
     causes = outcome.causes if isinstance(outcome, facts.Invalid | facts.Forbidden) else ()
     told_causes = _owned(outcome) if isinstance(outcome, facts.Conflict) else _causes(causes)
     return _refused(code, reason, outcome.message, causes=told_causes, **about)
