@@ -42,6 +42,8 @@ NO_RESOURCE = "the server could not find the requested resource"
 THROUGH = ("", "status", "binding")
 """What can be written of an object: itself, or one of these parts of it."""
 LARGEST = 16 * 1024 * 1024
+PARTING = 0.5
+"""Seconds that answers under way have when the server ends; watches have no end of their own."""
 GONE = (ConnectionError, OSError)
 """What is raised where a client has left."""
 
@@ -277,10 +279,12 @@ async def listening(answer: Answerer, *, port: int, tls: ssl.SSLContext) -> Asyn
     """Listen on this machine alone; gives the port."""
     application = web.Application(client_max_size=LARGEST)
     application.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(application, handler_cancellation=True, access_log=None)
+    runner = web.AppRunner(
+        application, handler_cancellation=True, access_log=None, shutdown_timeout=PARTING
+    )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, HOST, port, ssl_context=tls, shutdown_timeout=1)
+        site = web.TCPSite(runner, HOST, port, ssl_context=tls)
         await site.start()
         yield runner.addresses[0][1]
     finally:

@@ -10,7 +10,8 @@ from tidegate.model.objects import Json
 from tidegate.world import facts
 
 Body = dict[str, Json]
-UNREACHED = 500
+UNREACHED, UNPROCESSABLE, FORBIDDEN = 500, 422, 403
+UNTYPED, UNDECODED = "failed to create typed patch object", "strict decoding error"
 _MISSING = re.compile(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
 """What is missing need not be what was asked for: it may be the namespace."""
 
@@ -43,7 +44,7 @@ ANSWERS: dict[type[facts.Refusal], tuple[int, str]] = {
     facts.NotServed: (404, "NotFound"),
     facts.Exists: (409, "AlreadyExists"),
     facts.Conflict: (409, "Conflict"),
-    facts.Forbidden: (403, "Forbidden"),
+    facts.Forbidden: (FORBIDDEN, "Forbidden"),
     facts.Expired: (410, "Expired"),
     facts.Lost: (UNREACHED, "InternalError"),
 }
@@ -59,7 +60,7 @@ def refused(outcome: facts.Refusal, **about: Json) -> Refused:
         case facts.Failed():
             return _refused(outcome.status or UNREACHED, outcome.reason, outcome.message)
         case facts.Invalid():
-            code, reason = (422, "Invalid") if outcome.causes else (400, "BadRequest")
+            code, reason = _wrong(outcome)
         case _:
             code, reason = ANSWERS[type(outcome)]
     if isinstance(outcome, facts.NotServed):
@@ -67,8 +68,20 @@ def refused(outcome: facts.Refusal, **about: Json) -> Refused:
     elif isinstance(outcome, facts.Missing) and (named := _MISSING.fullmatch(outcome.message)):
         about = {"name": named["name"], "group": named["group"], "kind": named["plural"]}
     causes = outcome.causes if isinstance(outcome, facts.Invalid | facts.Forbidden) else ()
+    causes = causes if code in {UNPROCESSABLE, FORBIDDEN} else ()
     told_causes = _owned(outcome) if isinstance(outcome, facts.Conflict) else _causes(causes)
     return _refused(code, reason, outcome.message, causes=told_causes, **about)
+
+
+def _wrong(outcome: facts.Invalid) -> tuple[int, str]:
+    """What decoders and mergers find is told in the message alone."""
+    if UNTYPED in outcome.message:
+        return UNREACHED, ""
+    return (UNPROCESSABLE, "Invalid") if _is_checked(outcome) else (400, "BadRequest")
+
+
+def _is_checked(outcome: facts.Invalid) -> bool:
+    return bool(outcome.causes) and not outcome.message.startswith(UNDECODED)
 
 
 def _refused(code: int, reason: str, message: str, **details: Json) -> Refused:
