@@ -102,19 +102,19 @@ def labels(found: Json) -> str:
 
 def selector(found: Json) -> str:
     """A label selector as text."""
-    exact = [f"{key}={value}" for key, value in sorted(mapping(found, "matchLabels").items())]
+    wanted = {key: f"{key}={value}" for key, value in mapping(found, "matchLabels").items()}
     words = {"In": "in", "NotIn": "notin"}
     for one in mappings(found, "matchExpressions"):
         key, operator = text(one, "key"), text(one, "operator")
         values = f"({','.join(sorted(map(str, listed(one, 'values'))))})"
         match operator:
             case "Exists":
-                exact.append(key)
+                wanted[key] = key
             case "DoesNotExist":
-                exact.append(f"!{key}")
+                wanted[key] = f"!{key}"
             case _:
-                exact.append(f"{key} {words.get(operator, operator)} {values}")
-    return ",".join(exact) or NONE
+                wanted[key] = f"{key} {words.get(operator, operator)} {values}"
+    return ",".join(told for _, told in sorted(wanted.items())) or NONE
 
 
 def shortened(found: Sequence[str], *, empty: str = UNSET) -> str:

@@ -90,7 +90,7 @@ def _claim_status(body: Body, _now: Ms) -> Json:
 
 def _claim_capacity(body: Body, _now: Ms) -> Json:
     bound = text(body, "spec", "volumeName")
-    return text(body, "status", "capacity", "storage") if bound else ""
+    return text(body, "status", "capacity", "storage", default="0") if bound else ""
 
 
 def _claim_modes(body: Body, _now: Ms) -> Json:
@@ -129,13 +129,29 @@ def _system(title: str, key: str) -> Printer:
     return Printer(title, field("status", "nodeInfo", key, default="<unknown>"), wide=True)
 
 
+def _kernel(body: Body, _now: Ms) -> Json:
+    system = mapping(body, "status", "nodeInfo")
+    kernel, build = text(system, "kernelVersion"), text(system, "architecture")
+    return f"{kernel} ({build})" if kernel and build else kernel or "<unknown>"
+
+
+def _either(body: Body, key: str) -> Json:
+    """A field of an event; in its newer group it has another name."""
+    return body.get(key) or body.get(f"deprecated{key[0].upper()}{key[1:]}")
+
+
 def _first_seen(body: Body, now: Ms) -> Json:
-    return since(body.get("firstTimestamp") or body.get("eventTime"), now)
+    return since(_either(body, "firstTimestamp") or body.get("eventTime"), now)
 
 
 def _last_seen(body: Body, now: Ms) -> Json:
-    observed = part(body, "series", "lastObservedTime") or body.get("lastTimestamp")
+    observed = part(body, "series", "lastObservedTime") or _either(body, "lastTimestamp")
     return since(observed, now) if observed else _first_seen(body, now)
+
+
+def _part_of(body: Body, _now: Ms) -> Json:
+    about = mapping(body, "involvedObject") or mapping(body, "regarding")
+    return text(about, "fieldPath")
 
 
 def _about(body: Body, _now: Ms) -> Json:
@@ -152,7 +168,7 @@ def _reporter(body: Body, _now: Ms) -> Json:
 
 
 def _often(body: Body, _now: Ms) -> Json:
-    return number(body, "series", "count") or number(body, "count") or 1
+    return number(body, "series", "count") or _either(body, "count") or 1
 
 
 def _said(body: Body, _now: Ms) -> Json:
@@ -183,7 +199,7 @@ EVENT = (
     Printer("Type", field("type")),
     Printer("Reason", field("reason")),
     Printer("Object", _about),
-    Printer("Subobject", field("involvedObject", "fieldPath"), wide=True),
+    Printer("Subobject", _part_of, wide=True),
     Printer("Source", _reporter, wide=True),
     Printer("Message", _said),
     Printer("First Seen", _first_seen, wide=True),
@@ -250,7 +266,7 @@ CORE = {
         _address("InternalIP"),
         _address("ExternalIP"),
         _system("OS-Image", "osImage"),
-        _system("Kernel-Version", "kernelVersion"),
+        Printer("Kernel-Version", _kernel, wide=True),
         _system("Container-Runtime", "containerRuntimeVersion"),
     ),
     ("", "Event"): EVENT,
