@@ -39,7 +39,7 @@ JSON = "application/json"
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WELL = ("/healthz", "/livez", "/readyz")
 NO_RESOURCE = "the server could not find the requested resource"
-THROUGH = ("", "status", "binding")
+THROUGH = ("", "status", "binding", "finalize")
 """What can be written of an object: itself, or one of these parts of it."""
 LARGEST = 16 * 1024 * 1024
 PARTING = 0.5

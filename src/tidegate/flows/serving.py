@@ -20,11 +20,9 @@ from tidegate.apiserver.server import HOST, ApiServer, listening
 from tidegate.apiserver.switchboard import Switchboard
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import ConfigError
+from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
 from tidegate.model.objects import Json
 from tidegate.world.protocol import World
-
-CONTEXT = "tidegate-sandbox"
-KUBECONFIG = "kubeconfig"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ async def serving(
     """
     if find_spec("cryptography") is None:
         problem = "a server needs a certificate, and `cryptography` is not installed"
-        raise ConfigError("config.certificate", problem, hint="install `tidegate[sandbox]`")
+        raise ConfigError("config.sandbox", problem, hint="install `tidegate[sandbox]`")
     from tidegate.apiserver.certificate import make_certificate
 
     board, token = Switchboard(world, pace=pace), secrets.token_urlsafe(32)

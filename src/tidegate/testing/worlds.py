@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from tidegate.flows import wiring
-from tidegate.flows.serving import KUBECONFIG, serving
+from tidegate.flows.sandbox_home import KUBECONFIG
+from tidegate.flows.serving import serving
 from tidegate.model.moment import Ms
 from tidegate.testing.desk import Desk
 from tidegate.world.exchange import Exchange

@@ -77,7 +77,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     help="Seconds of the cluster in one of ours.",
 )
 @click.option("--foreground", is_flag=True, help="Stay, until Ctrl-C ends it.")
-def up(**told: Unpack[Given]) -> None:
+def up(**told: Unpack[Given]) -> int:
     """Start a simulated cluster that stays, and serve its API on this machine.
 
     It needs no container engine, no root and no network. Its kubeconfig is its own; kubectl,
@@ -91,22 +91,26 @@ def up(**told: Unpack[Given]) -> None:
     """
     import os
 
-    from tidegate.cli.asking import simulation_of
-    from tidegate.cli.running import run
-    from tidegate.flows.sandbox_up import Standing, home_of, stand, start, with_given
+    from tidegate.flows.sandbox_home import CONTEXT, home_of, start
 
     home = home_of(os.environ)
     if not told["foreground"]:
-        say_lines(start(_written(), home).rstrip())
-        return
+        started = start(_written(), home)
+        say_lines(started.said or started.complaint, err=not started.said)
+        return started.code
+
+    from tidegate.cli.asking import simulation_of
+    from tidegate.cli.running import run
+    from tidegate.flows.sandbox_up import Standing, stand, with_given
 
     def tell(standing: Standing) -> None:
-        say(f"simulated cluster at {standing.address}, context tidegate-sandbox")
+        say(f"simulated cluster at {standing.address}, context {CONTEXT}")
         say(f"export KUBECONFIG={standing.kubeconfig}")
         close_output()
 
     simulation = with_given(simulation_of(told), told["given"])
     run(stand(simulation, home, pace=told["pace"] or 1.0, tell=tell))
+    return 0
 
 
 def _written() -> list[str]:
@@ -131,7 +135,7 @@ def down() -> None:
     import os
 
     from tidegate.cli.running import run
-    from tidegate.flows.sandbox_up import end, home_of
+    from tidegate.flows.sandbox_home import end, home_of
 
     run(end(home_of(os.environ)))
     say("the simulated cluster has ended")
