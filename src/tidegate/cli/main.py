@@ -19,6 +19,7 @@ from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
 from tidegate.errors import OutputError, TidegateError, errors_of
 
 VERBS = {
+    "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
     "approve": "Let a unit go on that waits until somebody approves.",
     "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",

@@ -24,6 +24,9 @@ class Given(TypedDict, total=False):
     namespace: str
     entry: str
     units: tuple[str, ...]
+    place: str
+    labels: str
+    project: str
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
