@@ -22,7 +22,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SandboxUp:
     """A simulated cluster that is up: where it is served, and how to reach it."""
 
     address: str
@@ -46,7 +46,7 @@ def _placed(body: dict[str, Json], wide: set[tuple[str, str]]) -> dict[str, Json
 
 
 async def stand(
-    simulation: Simulation, home: Path, *, pace: float, tell: Callable[[Standing], None]
+    simulation: Simulation, home: Path, *, pace: float, tell: Callable[[SandboxUp], None]
 ) -> None:
     """Serve a new simulated cluster until somebody ends this process. `tell` hears of it once."""
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -56,7 +56,7 @@ async def stand(
         world = make_living(replace(simulation, start=simulation.start or real_now()))
         async with serving(world, home, pace=pace) as served:
             served.time.add_done_callback(lambda _: ended.set())
-            tell(Standing(served.address, home / KUBECONFIG))
+            tell(SandboxUp(served.address, home / KUBECONFIG))
             await ended.wait()
             if served.time.done():
                 served.time.result()

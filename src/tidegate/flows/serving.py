@@ -19,14 +19,14 @@ from pathlib import Path
 from tidegate.apiserver.server import HOST, ApiServer, listening
 from tidegate.apiserver.switchboard import Switchboard
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import ConfigError
+from tidegate.errors import ClusterError
 from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
 from tidegate.model.objects import Json
 from tidegate.world.protocol import World
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedWorld:
     """Where a world is served, and the task in which its time passes: for ever."""
 
     address: str
@@ -36,14 +36,14 @@ class Served:
 @asynccontextmanager
 async def serving(
     world: World, home: Path, *, pace: float = 1.0, port: int = 0
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[ServedWorld]:
     """Serve a world until the caller is done.
 
     `home` is a directory of nobody else's. The kubeconfig in it goes with the server.
     """
     if find_spec("cryptography") is None:
         problem = "a server needs a certificate, and `cryptography` is not installed"
-        raise ConfigError("config.sandbox", problem, hint="install `tidegate[sandbox]`")
+        raise ClusterError("cluster.sandbox", problem, hint="install `tidegate[sandbox]`")
     from tidegate.apiserver.certificate import make_certificate
 
     board, token = Switchboard(world, pace=pace), secrets.token_urlsafe(32)
@@ -54,7 +54,7 @@ async def serving(
         async with listening(answer, port=port, tls=tls) as found:
             address = f"https://{HOST}:{found}"
             _write_privately(home / KUBECONFIG, _kubeconfig(address, certificate, token))
-            yield Served(address, time)
+            yield ServedWorld(address, time)
     finally:
         (home / KUBECONFIG).unlink(missing_ok=True)
         time.cancel()

@@ -101,9 +101,9 @@ def up(**told: Unpack[Given]) -> int:
 
     from tidegate.cli.asking import simulation_of
     from tidegate.cli.running import run
-    from tidegate.flows.sandbox_up import Standing, stand, with_given
+    from tidegate.flows.sandbox_up import SandboxUp, stand, with_given
 
-    def tell(standing: Standing) -> None:
+    def tell(standing: SandboxUp) -> None:
         say(f"simulated cluster at {standing.address}, context {CONTEXT}")
         say(f"export KUBECONFIG={standing.kubeconfig}")
         close_output()
