@@ -1,22 +1,15 @@
-"""Rows from files: those that tidegate brings, and those of users, with a line for each mistake.
-
-What tidegate brings is also there as one file that is read thirty times as fast: with places for
-each mistake, a small plan would spend a fifth of its time on rows that have none. `make golden`
-writes it; while it is not of these very rows, they are read instead.
-"""
+"""Rows from files: those that tidegate brings, and those of users, with a line for each mistake."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import cast
 
-import msgspec
-
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
+from tidegate.documents.ready import read_ready
 from tidegate.errors import OperatorsError, foreign
 from tidegate.knowledge.fields import parse_places
 from tidegate.knowledge.templates import FOR, check_template, shows
@@ -25,25 +18,14 @@ from tidegate.model.objects import Json
 from tidegate.model.operators import Check, Knowledge, Product, ReferenceRow, Row
 
 ROWS = Path(__file__).with_name("rows")
-READY = ROWS.with_suffix(".json")
-
-
-class ReadyRows(msgspec.Struct, frozen=True):
-    """What files of rows come to, and which files."""
-
-    digest: str
-    known: Knowledge
+READY = ROWS.with_suffix(".ready")
 
 
 @cache
 def builtin() -> Knowledge:
     """What tidegate brings."""
     texts = row_texts()
-    try:
-        ready = msgspec.json.decode(READY.read_bytes(), type=ReadyRows)
-    except (OSError, msgspec.DecodeError):
-        return read_rows(texts)
-    return ready.known if ready.digest == digest_of(texts) else read_rows(texts)
+    return read_ready(READY.read_bytes(), texts, Knowledge) or read_rows(texts)
 
 
 def row_texts() -> dict[str, bytes]:
@@ -56,10 +38,6 @@ def read_rows(texts: dict[str, bytes]) -> Knowledge:
     for name, text in texts.items():
         known = known.and_more(read_knowledge(text, name))
     return known
-
-
-def digest_of(texts: dict[str, bytes]) -> str:
-    return blake2b(b"\0".join(texts.values()), digest_size=16).hexdigest()
 
 
 def read_knowledge(text: bytes, name: str) -> Knowledge:
