@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.saying import close_output, say, say_lines
 from tidegate.cli.unit_options import FURNISHING, SIMULATION, Given, takes
 
@@ -44,12 +45,14 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
       tidegate sandbox run manifests/ -o json
     """
+    doing = say_first("playing")
     from tidegate.cli.asking import simulation_of
     from tidegate.cli.running import run
     from tidegate.flows.play import play
     from tidegate.report.timeline import as_text, timeline
 
     happenings = run(play(files, simulation_of(told), until=told["until"]))
+    doing.clear()
     wanted = {kind.lower() for kind in told["kinds"]}
     lines = [
         line
@@ -95,7 +98,9 @@ def up(**told: Unpack[Given]) -> int:
 
     home = home_of(os.environ)
     if not told["foreground"]:
+        doing = say_first("starting a simulated cluster")
         started = start(_written(), home)
+        doing.clear()
         say_lines(started.said or started.complaint, err=not started.said)
         return started.code
 
