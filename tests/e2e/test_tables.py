@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
+from tests.fakes.printed_rows import PrintedRow, record
 from tests.promises.objects import ACCOUNT, a_namespace
 from tidegate.apiserver.catalogue import Serving, aggregated
 from tidegate.apiserver.printing.tables import printers_of
@@ -95,10 +96,12 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
         assert (str(one.kind), ours) == (str(one.kind), shown)
 
 
-async def test_every_cell_is_what_a_real_server_writes_into_it(desk: Desk) -> None:
+async def test_every_cell_is_what_a_real_server_writes_into_it(
+    desk: Desk, pytestconfig: pytest.Config
+) -> None:
     for document in read(OBJECTS.read_bytes(), OBJECTS.name):
         await bring(desk, document.body)
-    serving, seen = await served(desk), set[str]()
+    serving, seen = await served(desk), list[PrintedRow]()
 
     for one in serving.kinds:
         table = await table_of(desk, one) if one.kind.name not in UNPRINTED else {}
@@ -113,10 +116,15 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(desk: Desk) -> No
                 for late in range(LATE)
             ]
             assert cells in printed, (one.kind, cells, printed[0])
-            seen.add(one.kind.name)
+            moment = Ms(now - printed.index(cells) * SECOND)
+            seen.append(PrintedRow(one.kind, body, cells, moment))
 
     wanted = {text(one.body, "kind") for one in read(OBJECTS.read_bytes(), OBJECTS.name)}
-    assert wanted <= seen
+    assert wanted <= {one.kind.name for one in seen}
+    if pytestconfig.getoption("--golden"):
+        places = [text(one.body, "metadata", "namespace") for one in seen]
+        own = [one for one, place in zip(seen, places, strict=True) if place == desk.namespace]
+        record([*own, *(one for one in seen if one.kind.name == "Node")])
 
 
 async def bring(desk: Desk, body: Body) -> None:
