@@ -28,6 +28,7 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "explain": "Print the page of a rule of `lint`.",
+    "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",

@@ -27,6 +27,8 @@ class Given(TypedDict, total=False):
     place: str
     labels: str
     project: str
+    everywhere: bool
+    home: str
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]

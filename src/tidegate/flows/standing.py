@@ -95,6 +95,25 @@ def kind_of(body: Body) -> Kind:
     return Kind.of(text(body, "apiVersion"), text(body, "kind"))
 
 
+async def read_bodies(
+    families: Iterable[Family], kinds: Sequence[str], session: Session
+) -> list[tuple[Body, Body]]:
+    """Objects of such kinds that units bring, as Git has them and as they live."""
+    own = {
+        Ref(
+            kind_of(body), text(body, "metadata", "namespace"), text(body, "metadata", "name")
+        ): body
+        for family in families
+        for body in _own_kinds(family)
+        if text(body, "kind") in kinds
+    }
+    found = await look_at(session.world, own)
+    lives = {(one.ref.kind.name, one.ref.namespace, one.ref.name): body_of(one) for one in found}
+    return [
+        (body, lives.get((ref.kind.name, ref.namespace, ref.name), {})) for ref, body in own.items()
+    ]
+
+
 async def _lives(own: dict[UnitId, Body], session: Session) -> dict[UnitId, Body]:
     found: dict[UnitId, Body] = {}
     for cluster in dict.fromkeys(one.cluster for one in own):
