@@ -191,10 +191,14 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slots(msgspec.Struct, frozen=True, gc=False):
-    """So many units of a group may be under way at once; with none, somebody must approve each."""
+    """So many units of a group may be under way at once; with none, somebody must approve each.
+
+    `rests`: one that has failed, or waits for its next try or for others, is not under way.
+    """
 
     group: str
     limit: int
+    rests: bool = False
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):

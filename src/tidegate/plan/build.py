@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import PlanError
+from tidegate.errors import Place, PlanError
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
@@ -80,7 +80,7 @@ def build_fragment(
         ),
         steps=put_in_order(steps, edges),
         edges=tuple(dict.fromkeys(edges)),
-        slots=(*slots, *rollouts.slots),
+        slots=(*slots, *rollouts.slots, *_crews(one.unit for one in known.values())),
     )
 
 
@@ -91,9 +91,21 @@ def plan_unit(unit: Unit) -> PlannedUnit:
         source=", ".join(one.place for one in unit.sources),
         cluster=unit.destination.cluster,
         policy=unit.policy,
-        group=unit.group,
+        group=unit.group or _crew_of(unit),
         parent=unit.parent,
     )
+
+
+def _crew_of(unit: Unit) -> str:
+    """The controller whose workers a unit takes one of, where these are counted."""
+    is_counted = bool(unit.policy.semantics.workers)
+    named = (unit.policy.manager, unit.id.cluster)
+    return " of ".join(filter(None, named)) if is_counted else ""
+
+
+def _crews(units: Iterable[Unit]) -> Iterator[Slots]:
+    found = {_crew_of(one): one.policy.semantics.workers for one in units if not one.group}
+    return (Slots(crew, workers, rests=True) for crew, workers in found.items() if crew)
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
@@ -185,12 +197,12 @@ def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iter
                 yield Precedence(before=before, after=unit.id, strength=strength, where=where)
 
 
-def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, list[UnitId]]:
-    """By unit, those it depends on. Raises PlanError for one that is not there."""
+def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, dict[UnitId, Place | None]]:
+    """By unit, those it depends on, and where it says so. Raises PlanError for an unknown one."""
     units = {one.unit.id: one.unit for one in wanted}
-    found: dict[UnitId, list[UnitId]] = {}
+    found: dict[UnitId, dict[UnitId, Place | None]] = {}
     for name, unit in units.items():
-        found[name] = [one.unit for one in unit.dependencies if one.unit is not None]
+        found[name] = {one.unit: one.where for one in unit.dependencies if one.unit is not None}
         for one in unit.dependencies:
             if one.unit is not None and one.unit not in units:
                 problem = f"`{name}` depends on `{one.unit}`, which is not there"
