@@ -16,6 +16,7 @@ from bench import (
     live_rollout,
     living,
     lua,
+    preflight,
     render,
     sandbox,
     sets,
@@ -28,7 +29,7 @@ from tidegate.flows.session import spare_collections
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
     starting,
-    *(live, live_rollout, door, engine),
+    *(live, live_rollout, preflight, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

@@ -19,10 +19,9 @@ from plane import ControlPlane
 from tests.e2e.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
 from tests.e2e.test_control_plane import kubectl
 from tests.e2e.test_families import Fleet, serve
-from tests.e2e.test_hostile import texts_in
 from tests.e2e.test_statuses import bodies, commit, until_served
+from tests.fakes.canary_search import is_in, left_in
 from tests.fakes.repositories import Repository, deployment, namespace
-from tests.hostile.canaries import is_in
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
 from tidegate.model.reading import mappings, text
@@ -107,7 +106,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     assert [one.code for one in runs[:1]] == [0], runs[0].stderr
     assert [one for one in runs if is_in(CANARY, (one.stdout + one.stderr).encode())] == []
     async with real_world(kubeconfig=admin) as world:
-        left = await texts_in(Desk(Exchange(world)))
+        left = await left_in(Desk(Exchange(world)))
     told = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
     assert [one for one in (*left, told) if is_in(CANARY, one)] == []
     assert await asyncio.to_thread(with_canary, tmp_path) == []
