@@ -22,13 +22,14 @@ from bench import (
     sandbox,
     sets,
     simulating,
+    starting,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(live, live_rollout, preflight, door, engine, conform),
+    *(starting, live, live_rollout, preflight, door, engine, conform),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

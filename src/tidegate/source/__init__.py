@@ -11,7 +11,7 @@ from tidegate.source.credentials import keyring_of, keyring_of_secret
 from tidegate.source.fetch import fetch, leave_out, with_digest
 from tidegate.source.ignore import leaves_out_texts
 from tidegate.source.local import find_checkouts, read_head, read_repository_map
-from tidegate.source.vendored import VendoredChart, find_vendored
+from tidegate.source.vendored import VendoredCharts
 from tidegate.source.web import fetch_file
 
 __all__ = [
@@ -20,12 +20,11 @@ __all__ = [
     "Checkout",
     "Holding",
     "Kept",
-    "VendoredChart",
+    "VendoredCharts",
     "default_cache_root",
     "fetch",
     "fetch_file",
     "find_checkouts",
-    "find_vendored",
     "keep_directories",
     "keyring_of",
     "keyring_of_secret",

@@ -127,7 +127,7 @@ async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
     try:
         return await (fetch_oci_chart if in_registry else fetch_chart)(source, access)
     except SourceError:
-        here = pick_vendored(access.vendored, source)
+        here = pick_vendored(access.vendored.found, source)
         if here is None:
             raise
     local = await fetch_own_chart(here.path, access)

@@ -58,7 +58,7 @@ from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
-from tidegate.source import fetch, find_vendored
+from tidegate.source import VendoredCharts, fetch
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", "is_called"]
 
@@ -128,7 +128,7 @@ async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedS
     found, findings = list[GeneratedSet](), [*homes.findings, *scan.broken]
     async with Workshop(homes.setting) as workshop:
         generating = Generating(workshop, scan, spot.config, pointed.generator_data)
-        for declared in (one for name, one in scan.declared.items() if scan.is_below(name)):
+        for _, declared in scan.declared_below:
             found += [await generating.generate(one) for one in declared.sets]
             findings += declared.findings if declared.sets else ()
     return found, findings
@@ -224,7 +224,7 @@ async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
     """The tree around a spot, and how things may be had there."""
     setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
     scan = await _scan(spot, setting)
-    return scan, replace(setting, vendored=find_vendored(scan.files, scan.root))
+    return scan, replace(setting, vendored=VendoredCharts(scan.files, scan.root))
 
 
 async def _scan(spot: _Target, setting: Setting) -> Scan:

@@ -127,8 +127,8 @@ def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
                 yield from _of_parts(found[1], scan, file) if found else ()
             if isinstance(source, GitSource):
                 yield _Wish(source.url, one.path, file)
-    for name, declared in scan.declared.items():
-        for each in declared.sets if scan.is_below(name) else ():
+    for _, declared in scan.declared_below:
+        for each in declared.sets:
             yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
 
 

@@ -31,7 +31,7 @@ from tidegate.source import (
     Access,
     Cache,
     Checkout,
-    VendoredChart,
+    VendoredCharts,
     fetch,
     find_checkouts,
     keep_directories,
@@ -115,7 +115,7 @@ class Setting:
     keys: Keys = field(default_factory=Keys)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
-    vendored: tuple[VendoredChart, ...] = ()
+    vendored: VendoredCharts = field(default_factory=VendoredCharts)
     offline: bool = False
     stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
