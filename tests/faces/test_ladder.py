@@ -169,3 +169,15 @@ def test_a_smoke_that_fails_stops_every_step_behind_it(tmp_path: Path) -> None:
     assert ran.returncode != 0
     assert "platform-gateway" in written, ran.stderr
     assert not any(name.startswith(("observability-", "apps-")) for name in written)
+
+
+def test_a_definition_in_the_step_of_its_objects_is_no_definition_before_them(
+    tmp_path: Path,
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    file = root / COMPONENTS / "platform/platform-keycloak-crds/component.yaml"
+    file.write_text(file.read_text().replace('"310"', '"350"'))
+
+    ran = tidegate("lint", root, "--offline")
+
+    assert "the definition of Keycloak `keycloak/keycloak` comes with" in ran.stdout

@@ -157,13 +157,21 @@ class Cast:
     @cached_property
     def races(self) -> list[WaitCase]:
         """Tasks that fail without something that comes, and that nobody brings before them."""
+        return self._unordered(Effect.FAILS)
+
+    @cached_property
+    def refusals(self) -> list[WaitCase]:
+        """What a server refuses without something that comes, and that nobody brings before it."""
+        return self._unordered(Effect.REFUSED)
+
+    def _unordered(self, effect: Effect) -> list[WaitCase]:
         steps = self.graph.steps
         found: list[WaitCase] = []
         for want, edges in self.wants.items():
             first = edges[0]
             node = self.graph.nodes[first.after]
             actor = self.actors.get(node.number)
-            if first.effect is not Effect.FAILS or actor is None or node.step == NOWHERE:
+            if first.effect is not effect or actor is None or node.step == NOWHERE:
                 continue
             if not self.scene.course.meets(want):
                 continue

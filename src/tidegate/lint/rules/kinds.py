@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from tidegate.lint.cast import Cast, cast_of
+from tidegate.lint.cast import Cast, WaitCase, cast_of
 from tidegate.lint.pods import LASTING
 from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.rules.proofs import deadlocks
@@ -131,9 +131,46 @@ def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) 
 )
 def resource_before_definition(scene: LintScene) -> Iterator[RuleRemark]:
     yield from deadlocks(scene, "ORD008")
+    yield from _beside_definition(scene)
     for actors in scene.by_unit.values():
         if actors[0].unit.policy.tracking is Tracking.FLUX:
             yield from _beside_release(scene, actors)
+
+
+def _beside_definition(scene: LintScene) -> Iterator[RuleRemark]:
+    """Two units of which neither comes first: who is refused tries again, some time."""
+    told: set[tuple[UnitId, UnitId]] = set()
+    for case in cast_of(scene).refusals:
+        actor, maker = case.actor, case.maker
+        if maker is None or case.edge.tie is not Tie.DEFINITION or _is_ordered(scene, case):
+            continue
+        if (actor.unit.id, maker.unit.id) in told:
+            continue
+        told.add((actor.unit.id, maker.unit.id))
+        rules = actor.unit.policy.semantics
+        yield RuleRemark(
+            sentence=f"the definition of {name(actor.ref)} comes with `{maker.unit.id}`, and"
+            " nothing waits for that",
+            at=Mark(actor.document, ("kind",)),
+            also=(Mark(maker.document),),
+            story=(
+                f"`{actor.unit.id}` does not wait for `{maker.unit.id}`",
+                f"while {name(maker.ref)} is not there, all of `{actor.unit.id}` is refused",
+                "it is tried again later, and not for ever"
+                if rules.retry.limit
+                else "it is not tried again",
+            ),
+            severity=Severity.NOTE if rules.name == "flux" else Severity.WARNING,
+            semantics=(rules.name,),
+        )
+
+
+def _is_ordered(scene: LintScene, case: WaitCase) -> bool:
+    """Whether somebody put one behind the other; that this may not wait is told elsewhere."""
+    early, late = scene.step_of(case.maker) if case.maker else None, scene.step_of(case.actor)
+    if early is None or late is None or early.unit == late.unit:
+        return True
+    return scene.order.is_behind(late.id, early.id)
 
 
 def _beside_release(scene: LintScene, actors: list[Actor]) -> Iterator[RuleRemark]:
