@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from tidegate.lint.cast import Cast, WaitCase, cast_of
 from tidegate.lint.pods import LASTING
 from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.rules.inert import WAVE
 from tidegate.lint.rules.proofs import deadlocks
 from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some, turn
@@ -170,7 +171,27 @@ def _is_ordered(scene: LintScene, case: WaitCase) -> bool:
     early, late = scene.step_of(case.maker) if case.maker else None, scene.step_of(case.actor)
     if early is None or late is None or early.unit == late.unit:
         return True
-    return scene.order.is_behind(late.id, early.id)
+    ways = zip(_way_to(scene, early.unit), _way_to(scene, late.unit), strict=False)
+    apart = next(((one, other) for one, other in ways if one != other), None)
+    in_waves = apart is not None and _wave_of(scene, apart[0]) < _wave_of(scene, apart[1])
+    return in_waves or scene.order.is_behind(late.id, early.id)
+
+
+def _way_to(scene: LintScene, unit: UnitId) -> list[UnitId]:
+    """Who brings a unit, the first of them first, and the unit itself."""
+    way: list[UnitId] = []
+    name: UnitId | None = unit
+    while name is not None and name not in way:
+        way.append(name)
+        name = scene.units[name].parent if name in scene.units else None
+    return way[::-1]
+
+
+def _wave_of(scene: LintScene, unit: UnitId) -> int:
+    """The wave of its own object in who brings it."""
+    own = scene.unit_objects.get(unit)
+    said = text(own.body, "metadata", "annotations", WAVE) if own else ""
+    return int(said) if said.lstrip("-").isdecimal() else 0
 
 
 def _beside_release(scene: LintScene, actors: list[Actor]) -> Iterator[RuleRemark]:
