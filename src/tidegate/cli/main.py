@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
-from tidegate.errors import OutputError, TidegateError, errors_of
+from tidegate.errors import OutputError, Place, TidegateError, errors_of
 
 VERBS = {
     "approve": "Let a unit go on that waits until somebody approves.",
@@ -45,6 +45,7 @@ VERBS = {
 """Each has a module of its name with a function of its name; the line is its short help."""
 
 A_BUG = "error[bug]: this is a bug in tidegate; please report it with the lines above"
+NOWHERE = Place("")
 BUG, INTERRUPTED, INPUT = 1, 130, 3
 NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
 """Why a stream takes no more."""
@@ -147,7 +148,7 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
         return _say(f"{''.join(traceback.format_exception(group))}\n{A_BUG}", BUG)
-    errors = sorted(errors_of(ours), key=lambda error: (str(error.where), error.code))
+    errors = sorted(errors_of(ours), key=lambda error: (error.where or NOWHERE, error.code))
     for error in errors:
         _say(str(error), error.exit_code)
     return max((error.exit_code for error in errors), default=INPUT)

@@ -18,7 +18,7 @@ def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
             continue
         if len(previews) > 1:
             say(f"{family.entry}, from {family.members[0].unit.where}")
-        for line in plan_lines(one.plan, one.differences):
+        for line in plan_lines(one.plan, one.differences, one.refused):
             say(line)
     more = (finding for one in previews for finding in one.findings)
     return options.say_findings((*found.findings, *more))

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from tidegate.cli import options
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.assuming import show_absences
 from tidegate.cli.doing import Doing
@@ -22,6 +23,7 @@ from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
 from tidegate.model.event import Result
 from tidegate.model.plan import Plan
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
@@ -65,6 +67,7 @@ async def show_rollout(
     rolling = replace(rolling, pace=pace, within=told["timeout"])
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
+    options.say_findings(faults_of_rollout(screen.course, ended.evidence))
     for line in ended.unreported:
         say(f"note: {line}", err=True)
     return ended.result

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 import msgspec
 
 from tidegate.dialect.units import is_own_kind
+from tidegate.flows.custom_kinds import NAME, may_be_custom
 from tidegate.flows.discover import Member
 from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, wanted_by
-from tidegate.flows.planning import Read, read_members
+from tidegate.flows.reading import Read, read_members
 from tidegate.flows.session import Session
 from tidegate.flows.wiring import known_to
 from tidegate.knowledge.catalogue import KnownRows
@@ -28,7 +28,6 @@ from tidegate.model.objects import Json, Kind, Ref, Served, identity
 from tidegate.model.operators import Operator
 from tidegate.model.plan import Deed
 from tidegate.model.reading import mappings, text
-from tidegate.schema.builtin import served_kinds
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
 from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
@@ -39,7 +38,6 @@ WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulS
 SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
 WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Kinds of which nobody knows the scope are cluster-wide if their names say so."""
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 NOBODY = Kind("", "", "")
 MOST_READ = 500
 
@@ -148,10 +146,10 @@ class _Survey:
         missing = await self._missing(session, wanted)
         needy: dict[Kind, dict[Ref, None]] = {}
         for ref, _ in self.brought.objects:
-            if _may_be_custom(ref.kind):
+            if may_be_custom(ref.kind):
                 needy.setdefault(ref.kind, {})[self._at_home(ref)] = None
         for ref in missing:
-            if _may_be_custom(ref.kind):
+            if may_be_custom(ref.kind):
                 kind = self._versioned(ref.kind)
                 homes = map(self._at_home, wanted[ref])
                 needy.setdefault(kind, {}).update(dict.fromkeys(homes))
@@ -343,20 +341,7 @@ class _Survey:
         return next(one for one in all_known if (one.group, one.name) == same)
 
 
-def _may_be_custom(kind: Kind) -> bool:
-    """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
-    is_domain = "." in kind.group and kind.group not in builtin_groups()
-    parts = (kind.group, kind.version or "v1", kind.name.lower())
-    return is_domain and all(NAME.fullmatch(one) for one in parts)
-
-
 def _can_be(ref: Ref) -> bool:
     """Whether there can be such an object at all: a name may be a mistake."""
     names = (ref.name, ref.namespace or "default", ref.kind.name.lower(), ref.kind.group or "core")
     return all(NAME.fullmatch(one) for one in names)
-
-
-@cache
-def builtin_groups() -> frozenset[str]:
-    """The groups that every server brings."""
-    return frozenset(one.kind.group for one in served_kinds())

@@ -210,6 +210,7 @@ async def _enter(
 
     found = await discover(pointed, setting, ask, lives)
     session.follow(found.scripts)
+    session.tree = found.scan.root
     return session, Found.of(found, pointed, session.craft.scripts)
 
 

@@ -17,8 +17,8 @@ from tidegate.flows.entering import Found, open_found
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
 from tidegate.flows.lint_scene import LintedScene, look_around
-from tidegate.flows.planning import read_members
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.reading import read_members
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.lint.baseline import read_baseline, without_known, write_baseline
@@ -61,7 +61,7 @@ async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Askin
     config = _config_of(pointed)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await look(one, session, asking) for one in found.apart()]
-        places = LintPlaces(found.scan.root)
+        places = LintPlaces.of(found.scan.root)
         report = _together(looks, found, config, places, asking)
         return _with_baseline(report, asking, places)
 

@@ -18,7 +18,7 @@ from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import Graphed
 from tidegate.flows.lint_course import GraphCourse
-from tidegate.flows.planning import Read
+from tidegate.flows.reading import Read
 from tidegate.flows.session import Session
 from tidegate.graph.missing import missing
 from tidegate.health.judge import ARGO

@@ -18,6 +18,7 @@ from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
+from tidegate.flows.refusals import find_refusals
 from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
@@ -44,6 +45,8 @@ class Preview:
     findings: tuple[Finding, ...] = ()
     digest: str = ""
     """Of what Git says, whatever lives."""
+    refused: int = 0
+    """How many objects the cluster would not take."""
 
     @property
     def has_changes(self) -> bool:
@@ -101,7 +104,10 @@ async def preview_with_lives(
         if item.hidden:
             found[spot] = mask_fields(found[spot], item.hidden)
     notes = (*planned.notes, *await find_contents(plan, session))
-    return Preview(plan, found, notes, planned.findings, planned.plan.digest), lives
+    refusals = await find_refusals(planned.plan, session)
+    findings = (*planned.findings, *refusals.findings)
+    digest = planned.plan.digest
+    return Preview(plan, found, notes, findings, digest, refusals.objects), lives
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -10,6 +10,7 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.session import Session, own_name
 from tidegate.flows.statuses import Statuses, told_unreported
 from tidegate.model.event import Event, Result
@@ -69,8 +70,13 @@ class RolledOut:
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
     """Run a plan to its end before an audience."""
     discretion, world = Discretion.of(plan), session.world
-    hide = discretion.hide_in
-    driver = make_driver(plan, session, rolling, lambda event: audience.emit(hide(event)))
+    files = SourceFiles(session.tree)
+
+    def tell(event: Event) -> None:
+        placed = files.of_event(event) if event.field else event
+        audience.emit(discretion.hide_in(placed))
+
+    driver = make_driver(plan, session, rolling, tell)
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
     result = Result(await drive(driver, until=until))

@@ -41,6 +41,7 @@ from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.health.lua.machine import find_lua
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Served
+from tidegate.model.rendering import NOWHERE
 from tidegate.source.urls import without_password
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
@@ -110,6 +111,8 @@ class Session:
     target: Target
     cel: ScriptWorkers | None = None
     """Evaluates expressions, where that can be done here."""
+    tree: Path = NOWHERE
+    """What the places of objects are in."""
     _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
 

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
-from tidegate.flows.absences import builtin_groups
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
+from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
@@ -27,6 +27,7 @@ from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
@@ -135,7 +136,11 @@ async def _simulate(
         result=ended.result,
         events=tuple(listener.events),
         notes=planned.notes,
-        findings=(*found.findings, *planned.findings),
+        findings=(
+            *found.findings,
+            *planned.findings,
+            *faults_of_rollout(listener.course, ended.evidence),
+        ),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),

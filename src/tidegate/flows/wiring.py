@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
+from tidegate.flows.custom_kinds import may_be_custom
 from tidegate.flows.rendering.capabilities import read_version
 from tidegate.model.given import GivenCluster
 from tidegate.model.moment import SECOND, Ms
@@ -225,7 +226,7 @@ def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
     from tidegate.sandbox.world import Sandbox
 
     row = presence.row_for(catalogue, kind)
-    if not isinstance(world, Sandbox) or row is None:
+    if not isinstance(world, Sandbox) or row is None or not may_be_custom(kind):
         return ""
     for cluster in world.clusters.values():
         if not presence.is_served(catalogue, cluster.view, kind):

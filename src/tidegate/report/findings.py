@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.errors import foreign
+from tidegate.errors import Place, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+
+NOWHERE = Place("")
 
 
 def is_error(finding: Finding) -> bool:
@@ -19,7 +21,8 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Each once, errors first, in the order of their places; the same of several places is one."""
     ranks = {severity: rank for rank, severity in enumerate(Severity)}
     ordered = sorted(
-        dict.fromkeys(findings), key=lambda one: (ranks[one.severity], str(one.where), one.code)
+        dict.fromkeys(findings),
+        key=lambda one: (ranks[one.severity], one.where or NOWHERE, one.code),
     )
     places: dict[Finding, list[Finding]] = {}
     for one in ordered:

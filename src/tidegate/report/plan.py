@@ -8,13 +8,14 @@ from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Because, Deed, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.names import name_from, name_step, name_unit
+from tidegate.report.rollout.names import count, name_from, name_step, name_unit
 
 
-def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
+def plan_lines(plan: Plan, differences: dict[Spot, Difference], refused: int = 0) -> Iterator[str]:
     """Each step with what is done to its objects; fields below those that change.
 
     Where there are several units, each has its steps below it, with why it comes where it does.
+    `refused`: how many objects the cluster would not take.
     """
     width = max((len(step_name(step)) for step in plan.steps), default=0)
     if len(plan.units) == 1:
@@ -24,6 +25,8 @@ def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]
         yield from _unit_lines(plan, differences, width)
     yield ""
     yield summary_line(differences)
+    if refused:
+        yield f"the cluster would refuse {count(refused, 'object')}"
 
 
 def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> Iterator[str]:

@@ -14,9 +14,10 @@ from tidegate.model.plan import Plan
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import listing
+from tidegate.report.rollout.names import count, listing
 from tidegate.report.rollout.reasons import grounds, reasons
 from tidegate.report.rollout.rows import plain
+from tidegate.report.rollout.summary import INVALID
 
 NEVER = "-"
 MOST_NAMED = 3
@@ -166,7 +167,7 @@ def _retries(run: EngineRun) -> Iterator[str]:
 def _reasons(run: EngineRun) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
     course = _course(run)
-    for found in run.evidence:
+    for found in run.evidence if run.events[-1].reason != INVALID else ():
         yield from map(plain, reasons(course, found, brief=True))
     if run.unwaited:
         named = listing(run.unwaited, MOST_NAMED)
@@ -190,6 +191,8 @@ def _end(events: Sequence[Event]) -> str:
     """How it ended, and why if it did not pass."""
     last = events[-1]
     why = _why(events)
+    if last.reason == INVALID:
+        return f"nothing was applied: {why}" if why else "nothing was applied"
     return f"{last.reason} after {seconds(Ms(last.at - events[0].at))}{f': {why}' if why else ''}"
 
 
@@ -199,9 +202,9 @@ def _why(events: Sequence[Event]) -> str:
     Where time was up, why the last try did not end well.
     """
     failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
-    if events[-1].reason == "invalid":
-        refused = (event for event in events if event.told is Told.OBJECT_REFUSED)
-        failed = [f"{event.ref}: {event.sentence}" for event in refused]
+    if events[-1].reason == INVALID:
+        refused = {event.ref for event in events if event.told is Told.OBJECT_REFUSED}
+        return f"the cluster would refuse {count(len(refused), 'object')}"
     if events[-1].reason == "stopped" and not failed:
         again = [event.sentence for event in events if event.told is Told.RETRY_PLANNED]
         failed = [f"it still tries: {one}" for one in again[-1:]]

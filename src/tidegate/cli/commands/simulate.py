@@ -69,7 +69,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     runs = run_story(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
-    code = options.say_findings(runs[0].findings)
+    code = options.say_findings(finding for one in runs for finding in one.findings)
     shown = [
         EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited, one.unplayed)
         for one in runs

@@ -20,7 +20,7 @@ from tidegate.engine.means import Means
 from tidegate.engine.reach.checking import WRITTEN, Examined
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Guards, Surroundings
-from tidegate.engine.reach.writing import read_body, told_causes, trouble_of, wish
+from tidegate.engine.reach.writing import read_body, told_causes, told_parts, trouble_of, wish
 from tidegate.engine.vocabulary import Stand, Trouble
 from tidegate.errors import foreign
 from tidegate.model.objects import Ref, Spot
@@ -195,7 +195,9 @@ def _fixed(examined: Examined) -> Fault:
     step, item, standing = examined
     fields = ", ".join(f"`{name}`" for name in standing.fixed) or "a field that differs"
     sentence = f"{fields} cannot be changed while it lives"
-    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True)
+    told = "cannot be changed while it lives"
+    parts = tuple((name, foreign(f"`{name}` {told}")) for name in standing.fixed)
+    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True, parts=parts)
 
 
 def _is_settled(case: _Candidate, outcome: facts.Outcome | None) -> bool:
@@ -215,7 +217,10 @@ def _trouble(case: _Candidate, outcome: facts.Outcome | None, *, late: bool) -> 
         return trouble_of(outcome, item.ref)
     else:
         causes = invalid if isinstance(outcome, facts.Missing) else ()
-    return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
+    if not causes:
+        return None
+    parts = told_parts(causes, item.ref)
+    return Trouble("Invalid", told_causes(causes, item.ref), final=True, parts=parts)
 
 
 def is_unknowable(outcome: facts.Refusal) -> bool:

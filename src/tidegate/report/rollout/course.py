@@ -125,6 +125,8 @@ class Course:
         self.deeds: Counter[Told] = Counter()
         self.unproven: list[Remark] = []
         self.refused: list[Remark] = []
+        self.faults: list[Event] = []
+        """What of the plan cannot be taken, as it is known before anything is done."""
         self.kept: dict[Ref, None] = {}
         """What was to be pruned and is left alone."""
         self.left: dict[Ref, None] = {}
@@ -267,6 +269,8 @@ class Course:
         elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
             remark = Remark(step.id, ref, event.reason, foreign(event.sentence))
             (self.unproven if told is Told.GATE_UNPROVEN else self.refused).append(remark)
+            if told is Told.OBJECT_REFUSED and self.is_fresh:
+                self.faults.append(event)
 
     def _deed(self, step: StepCourse, ref: Ref, told: Told) -> None:
         """Count each object once: what was written stays so, though another try finds it so."""

@@ -121,10 +121,14 @@ class Lines:
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
             case Told.STEP_WAITING if event.until or is_asking(event):
                 yield self._line(event.at, step, _held(event))
-            case told if told in REMARKS:
+            case told if told in REMARKS and not self._is_told_later(told):
                 yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
             case _:
                 return
+
+    def _is_told_later(self, told: Told) -> bool:
+        """What is known to be wrong before anything begins is told together, by its places."""
+        return told is Told.OBJECT_REFUSED and self.course.is_fresh
 
     def _rollout(self, event: Event) -> Iterator[str]:
         if event.told is Told.ROLLOUT_BEGUN:
