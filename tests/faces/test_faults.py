@@ -123,9 +123,7 @@ def by_place(fault: Fault) -> tuple[str, int, int]:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    return write_unit(
-        tmp_path / "shop", workloads=WORKLOADS, network=NETWORK, annotated=ANNOTATED
-    )
+    return write_unit(tmp_path / "shop", workloads=WORKLOADS, network=NETWORK, annotated=ANNOTATED)
 
 
 def test_verbs_name_the_same_twelve_faults_in_the_order_of_their_places(broken: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
-from tidegate.cli.main import _run
+from tidegate.cli.main import run_words
 from tidegate.flows import session
 from tidegate.flows.wiring import Simulation, Worker, make_living
 from tidegate.model.objects import Json, Kind, Ref
@@ -105,7 +105,7 @@ class KeptSandbox:
     def run(self, *words: str | Path) -> Ran:
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = _run([*map(str, words)])
+            code = run_words([*map(str, words)])
         return Ran(code, out.getvalue(), err.getvalue(), 0)
 
     def sync(self, root: Path, *words: str) -> Ran:

@@ -82,7 +82,7 @@ def main() -> NoReturn:
     if sys.stdout is None:
         sys.exit(_show_unheard(unheard(errno.EBADF)))
     try:
-        code = _run(sys.argv[1:])
+        code = run_words(sys.argv[1:])
     except SystemExit:
         code = OutputError.exit_code  # click's own way to leave where nobody reads its help
     sys.exit(code)
@@ -95,7 +95,8 @@ def _speak_utf8() -> None:
         os.execv(sys.executable, again)  # noqa: S606 - it is ourselves
 
 
-def _run(arguments: list[str]) -> int:
+def run_words(arguments: list[str]) -> int:
+    """Run a verb as it is typed, show what went wrong, and give the exit code."""
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:

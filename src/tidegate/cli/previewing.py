@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from tidegate.cli import options
 from tidegate.cli.saying import hand_out, say
+from tidegate.cli.terminal import Outlet, ability_of
 from tidegate.flows.entering import Found
 from tidegate.flows.preview import Preview, plan_document
-from tidegate.report.plan import plan_lines
+from tidegate.report.plan import plan_rows
+from tidegate.report.rollout.rows import plain
 
 
 def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
@@ -18,7 +23,17 @@ def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
             continue
         if len(previews) > 1:
             say(f"{family.entry}, from {family.members[0].unit.where}")
-        for line in plan_lines(one.plan, one.differences, one.refused):
-            say(line)
+        _show_plan(one)
     more = (finding for one in previews for finding in one.findings)
     return options.say_findings((*found.findings, *more))
+
+
+def _show_plan(one: Preview) -> None:
+    """In colours and with signs where somebody looks at it."""
+    ability = ability_of(sys.stdout, os.environ)
+    rows = plan_rows(one.plan, one.differences, one.refused, signs=ability.live)
+    if ability.live:
+        Outlet(sys.stdout).write_rows(rows, colours=ability.colours)
+        return
+    for row in rows:
+        say(plain(row))

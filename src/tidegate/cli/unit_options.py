@@ -76,6 +76,8 @@ class Given(TypedDict, total=False):
     origins: bool
     objects: bool
     exit_code: bool
+    save: Path | None
+    plan: Path | None
     critical_path: bool
     why: tuple[str, str] | None
     output: str

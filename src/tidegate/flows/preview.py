@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +24,7 @@ from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
+from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.wire import to_json
@@ -34,6 +35,8 @@ from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
+NOTHING = Plan.of(Fragment())
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -43,14 +46,21 @@ class Preview:
     differences: dict[Spot, Difference]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
-    digest: str = ""
-    """Of what Git says, whatever lives."""
+    asked: Plan = NOTHING
+    """What Git says, whatever lives."""
     refused: int = 0
     """How many objects the cluster would not take."""
 
     @property
     def has_changes(self) -> bool:
         return any(one.deed is not Fate.KEEP for one in self.differences.values())
+
+
+class LivePreview(NamedTuple):
+    """A preview, and the objects that live."""
+
+    preview: Preview
+    lives: dict[Spot, bytes]
 
 
 def plan_document(found: Preview) -> bytes:
@@ -71,15 +81,26 @@ async def preview(
     session: Session,
     resources: tuple[str, ...] = (),
 ) -> Preview:
-    """Plan what the user points at, and compare it with what is there."""
-    found, _ = await preview_with_lives(families, session, resources)
-    return found
+    """Plan what the user points at, compare it with what is there, and ask what is refused."""
+    return (await preview_whole(families, session, resources)).preview
+
+
+async def preview_whole(
+    families: Sequence[Family],
+    session: Session,
+    resources: tuple[str, ...] = (),
+) -> LivePreview:
+    """The same, with the objects that live."""
+    found, lives = await preview_with_lives(families, session, resources)
+    refusals = await find_refusals(found.asked, session)
+    findings = (*found.findings, *refusals.findings)
+    return LivePreview(replace(found, findings=findings, refused=refusals.objects), lives)
 
 
 async def preview_with_lives(
     families: Sequence[Family], session: Session, resources: tuple[str, ...] = ()
-) -> tuple[Preview, dict[Spot, bytes]]:
-    """The same, with the objects that live."""
+) -> LivePreview:
+    """A plan beside what lives; nobody is asked whether it would be taken."""
     planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
     planned = planned if resources else await with_orphans(planned, session)
     plan = await with_prunes(planned.plan, world)
@@ -104,10 +125,7 @@ async def preview_with_lives(
         if item.hidden:
             found[spot] = mask_fields(found[spot], item.hidden)
     notes = (*planned.notes, *await find_contents(plan, session))
-    refusals = await find_refusals(planned.plan, session)
-    findings = (*planned.findings, *refusals.findings)
-    digest = planned.plan.digest
-    return Preview(plan, found, notes, findings, digest, refusals.objects), lives
+    return LivePreview(Preview(plan, found, notes, planned.findings, planned.plan), lives)
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

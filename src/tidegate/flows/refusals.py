@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import Settings
 from tidegate.errors import ClusterError
@@ -15,7 +17,7 @@ from tidegate.model.event import Event, Told
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
-from tidegate.report.refusals import refusal_findings
+from tidegate.report.refusals import CODES, refusal_findings
 from tidegate.report.rollout.discretion import Discretion
 
 FORBIDDEN = "cluster.forbidden"
@@ -47,7 +49,15 @@ async def find_refusals(plan: Plan, session: Session) -> Refusals:
         refused = [one for one in refused if not _is_missing(one)]
     placed = [hide(files.of_event(one)) for one in refused]
     objects = {(one.cluster, one.ref) for one in placed}
-    return Refusals(refusal_findings(placed, _unserved(placed, session)), len(objects))
+    findings = refusal_findings(placed, _unserved(placed, session))
+    return Refusals(tuple(map(_allowing_for_others, findings)), len(objects))
+
+
+def _allowing_for_others(finding: Finding) -> Finding:
+    """Who may only look can still be shown a plan: somebody else may roll it out."""
+    if finding.code != CODES["Forbidden"]:
+        return finding
+    return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
 
 def _is_missing(event: Event) -> bool:

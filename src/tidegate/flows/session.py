@@ -94,6 +94,16 @@ def name_target(target: Target) -> list[str]:
     ]
 
 
+def servers_of(target: Target) -> dict[str, str]:
+    """By the names of clusters, the address of each; a simulated one has none."""
+    if target.simulation is not None:
+        return dict.fromkeys(target.contexts, "")
+    return {
+        name: without_password(find_target(context, kubeconfig=target.kubeconfig).server)
+        for name, context in target.contexts.items()
+    }
+
+
 @dataclass(slots=True)
 class Session:
     """A world that rollouts and questions share, and how what lives there is judged.

@@ -16,6 +16,7 @@ from tests.unit.report.telling import (
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref, Spot
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import (
     Comes,
@@ -218,8 +219,17 @@ def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() ->
     shown = text_of(explain_failure(course, [unserved]))
 
     assert refused_spots(course) == [Spot("", LATE)]
-    assert shown[:3] == [
-        "✗ nothing was written: the cluster would refuse 1 object",
-        "  wave 2   Deployment default/late: spec.replicas: -1",
-        "  why      nobody serves Deployment",
-    ]
+    assert shown[0] == "✗ nothing was written: the cluster would refuse 1 object"
+    (fault,) = faults_of_rollout(course, [unserved])
+    assert fault.sentence == "Deployment default/late: spec.replicas: -1"
+    assert fault.why == "nobody serves Deployment"
+
+
+def test_several_faults_of_one_object_count_as_one() -> None:
+    faults = ("spec.replicas: -1", "spec.paused: expected boolean")
+    refused = [Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", one) for one in faults]
+
+    course = told(*refused, ended(0, "invalid"))
+
+    assert text_of(explain_failure(course))[0].endswith("would refuse 1 object")
+    assert len(faults_of_rollout(course, ())) == 2
