@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.decorators import FC
 
-from tidegate.cli.saying import hand_out, say, say_lines
+from tidegate.cli.saying import hand_out, say, say_document, speaks_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -104,7 +104,7 @@ api_versions = click.option(
     multiple=True,
     callback=_split,
     metavar="GROUP/VERSION[/KIND]",
-    help="APIs that charts see besides the usual ones; may be repeated, or parted by commas.",
+    help="APIs that charts see besides the usual ones; may be repeated, or given as A,B.",
 )
 
 
@@ -122,17 +122,27 @@ text_or_json = click.option(
 
 def say_notes(notes: Iterable[TidegateError]) -> None:
     """Tell what is not certain, beside the output."""
-    for note in notes:
-        say_lines(f"note: {note}", err=True)
+    from tidegate.report.findings import as_warning  # noqa: PLC0415 - only when a verb runs
+
+    say_findings(map(as_warning, notes))
 
 
 def say_findings(findings: Iterable[Finding]) -> int:
     """Tell what was found, beside the output. Gives the exit code: errors are input at fault."""
-    from tidegate.report.findings import finding_lines, is_error  # noqa: PLC0415 - only when a verb runs
+    from tidegate.report.findings import (  # noqa: PLC0415 - only when a verb runs
+        finding_document,
+        finding_lines,
+        in_order,
+        is_error,
+    )
 
     findings = tuple(findings)
-    for line in finding_lines(findings):
-        say(line, err=True)
+    if speaks_json():
+        for one in in_order(findings):
+            say_document(finding_document(one))
+    else:
+        for line in finding_lines(findings):
+            say(line, err=True)
     return INPUT if any(map(is_error, findings)) else 0
 
 

@@ -10,6 +10,7 @@ import click
 from click.decorators import FC
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_context
 
 if TYPE_CHECKING:
     from tidegate.model.moment import Ms
@@ -139,6 +140,7 @@ NARROWING = (
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(
+        "-n",
         "--namespace",
         default="default",
         show_default=True,
@@ -173,7 +175,12 @@ UNIT = (
 )
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
-    click.option("--context", default=None, help="The context of the kubeconfig to use."),
+    click.option(
+        "--context",
+        default=None,
+        shell_complete=complete_context,
+        help="The context of the kubeconfig to use.",
+    ),
     click.option(
         "--cluster",
         "clusters",
@@ -227,7 +234,7 @@ WATCHING = (
         "--pace",
         type=click.FloatRange(min=0),
         default=None,
-        help="Seconds of a simulated cluster in one of ours; 0 is as fast as it goes.",
+        help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
     ),
     options.text_or_json,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,8 +26,6 @@ from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
-from tidegate.plan.wire import to_json
-from tidegate.render.own_key import OwnKey
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -61,11 +58,6 @@ class LivePreview(NamedTuple):
 
     preview: Preview
     lives: dict[Spot, bytes]
-
-
-def plan_document(found: Preview) -> bytes:
-    """The plan as JSON, without a secret in it."""
-    return to_json(found.plan, OwnKey(os.environ).take())
 
 
 async def preview_found(

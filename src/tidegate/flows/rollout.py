@@ -9,6 +9,7 @@ from typing import Protocol
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
+from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.session import Session, own_name
@@ -31,7 +32,8 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects.
+    `statuses`: what is said on units' own objects. `explains`: it is asked and told, meanwhile, why
+    gates wait.
     """
 
     keeps_going: bool = False
@@ -42,6 +44,7 @@ class Rolling:
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
+    explains: bool = False
 
 
 class Audience(Protocol):
@@ -76,14 +79,22 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         placed = files.of_event(event) if event.field else event
         audience.emit(discretion.hide_in(placed))
 
-    driver = make_driver(plan, session, rolling, tell)
-    audience.begin(plan, clock=world.now, stop=driver.stop)
-    until = None if rolling.within is None else Ms(world.now() + rolling.within)
-    result = Result(await drive(driver, until=until))
     known = session.craft.rules.known
     background = Background(
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )
+    causes = Causes(world, audience.course, background, tell) if rolling.explains else None
+
+    def emit(event: Event) -> None:
+        tell(event)
+        if causes is not None:
+            causes.hear(event)
+
+    driver = make_driver(plan, session, rolling, emit)
+    audience.begin(plan, clock=world.now, stop=driver.stop)
+    until = None if rolling.within is None else Ms(world.now() + rolling.within)
+    story = drive(driver, until=until)
+    result = Result(await (causes.beside(story) if causes else story))
     evidence = await inquire(world, audience.course, background)
     untold = tuple(map(discretion.hide, told_unreported(driver.unreported)))
     return RolledOut(_outcome(result, driver, audience.course), evidence, untold)

@@ -73,6 +73,13 @@ def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTa
     return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
 
 
+def context_names(kubeconfig: str | None) -> list[str]:
+    """All contexts there are, as kubectl finds them."""
+    from tidegate.kube.config import context_names
+
+    return context_names(kubeconfig, os.environ)
+
+
 def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
     """Raise what is wrong with the way to a cluster, before anything is asked of it."""
     if is_refusal(outcome) and not isinstance(outcome, NotServed):

@@ -66,6 +66,8 @@ class Told(StrEnum):
     HOOK_FINISHED = "hook.finished"
     HOOK_DELETED = "hook.deleted"
     GATE_WAITING = "gate.waiting"
+    GATE_EXPLAINED = "gate.explained"
+    """Why an object is not ready that a gate waits for; nothing: no cause is known any more."""
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
     RETRY_PLANNED = "retry.planned"

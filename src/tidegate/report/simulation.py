@@ -13,9 +13,10 @@ from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
+from tidegate.report.rollout.ending import Failure, failures_of
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import count, listing
-from tidegate.report.rollout.reasons import grounds, reasons
+from tidegate.report.rollout.reasons import reasons
 from tidegate.report.rollout.rows import plain
 from tidegate.report.rollout.summary import INVALID
 
@@ -53,15 +54,6 @@ class StepTimes:
     how: str = ""
 
 
-class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of an object that failed: why, what its pods printed last, its Events."""
-
-    ref: Ref
-    why: list[str] = []
-    log: list[str] = []
-    events: list[str] = []
-
-
 class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="engine.ended"):
     """How one engine ended, for programs.
 
@@ -87,7 +79,7 @@ def ending_of(run: EngineRun) -> Ending:
         outcome=last.reason,
         lasted=Ms(last.at - first.at),
         sentence=_why(run.events),
-        failures=tuple(Failure(one.ref, **grounds(course, one)) for one in run.evidence),
+        failures=failures_of(course, run.evidence),
         unwaited=tuple(run.unwaited),
         unplayed=tuple(run.unplayed),
     )

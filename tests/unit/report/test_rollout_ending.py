@@ -188,7 +188,7 @@ def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() 
 
 def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
     pod = PodEnd(ref=POD, phase="Pending")
-    found = Evidence(ref=WEB, pods=(pod,), unserved="nobody serves Deployment")
+    found = Evidence(ref=WEB, pods=(pod,), unserved="no operator for Deployment")
 
     shown = text_of(explain_failure(a_failure(), [found]))
 
@@ -215,14 +215,14 @@ def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() ->
     refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", "spec.replicas: -1")
 
     course = told(refused, ended(0, "invalid"))
-    unserved = Evidence(ref=LATE, unserved="nobody serves Deployment")
+    unserved = Evidence(ref=LATE, unserved="no operator for Deployment")
     shown = text_of(explain_failure(course, [unserved]))
 
     assert refused_spots(course) == [Spot("", LATE)]
     assert shown[0] == "✗ nothing was written: the cluster would refuse 1 object"
     (fault,) = faults_of_rollout(course, [unserved])
     assert fault.sentence == "Deployment default/late: spec.replicas: -1"
-    assert fault.why == "nobody serves Deployment"
+    assert fault.why == "no operator for Deployment"
 
 
 def test_several_faults_of_one_object_count_as_one() -> None:

@@ -54,7 +54,7 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import OFFLINE, say_target
+    from tidegate.cli.consent import OFFLINE
     from tidegate.cli.exits import CHANGES
     from tidegate.cli.previewing import show_found
 
@@ -64,8 +64,7 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     doing.say(f"comparing {what} with {'an empty cluster' if told['sandbox'] else 'what lives'}")
     found, previews = in_found(pointed, told, partial(_preview, told["save"], what, pointed.said))
     doing.clear()
-    say_target(told, OFFLINE if told["sandbox"] else "")
-    code = show_found(found, previews, json=told["output"] == "json")
+    code = show_found(found, previews, told, OFFLINE if told["sandbox"] else "")
     has_changes = any(one.has_changes for one in previews)
     return CHANGES if told["exit_code"] and has_changes and not code else code
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_engine
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
     APPROVING,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     "--engine",
     default="own",
     show_default=True,
-    help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
+    shell_complete=complete_engine,
+    help="Whose rules: tidegate, argocd, flux, or each unit's own; several as a,b.",
 )
 @takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
 @options.until("2h", "How long at most, in its own time.")

@@ -9,7 +9,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import say
+from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
     APPROVING,
     ASSUMING,
@@ -127,9 +127,9 @@ def sync(what: str, **told: Unpack[Given]) -> int:
             pointed, told, lambda session, one: preview_found(session, one, only)
         )
         doing.clear()
-        say_target(told)
         if told["dry_run"]:
-            return show_found(found, previews, json=told["output"] == "json")
+            return show_found(found, previews, told)
+        say_target(told)
         shown = _agreed(previews)
     return run(_sync(pointed, told, doing, _Agreed(shown, saved)))
 
@@ -227,5 +227,5 @@ async def _roll_out(
 
 
 def _say(notes: Iterable[str]) -> None:
-    for note in notes:
-        say(f"note: {note}", err=True)
+    for one in notes:
+        note(one)
