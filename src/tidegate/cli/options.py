@@ -51,13 +51,22 @@ def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms |
 
 
 def _check_pairs(
-    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+    _ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     for value in values:
         name, sign, _ = value.partition("=")
         if not sign or not name:
-            raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint="--set")
+            raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint=option.opts[0])
     return tuple((name, text) for name, _, text in (value.partition("=") for value in values))
+
+
+def _check_file_pairs(
+    ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    pairs = _check_pairs(ctx, option, values)
+    for _, path in pairs:
+        _FILE.convert(path, option, ctx)
+    return pairs
 
 
 def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
@@ -79,11 +88,32 @@ parameters = click.option(
     callback=_check_pairs,
     help="A chart's value, NAME=VALUE; may be repeated.",
 )
+string_parameters = click.option(
+    "--set-string",
+    "string_parameters",
+    multiple=True,
+    callback=_check_pairs,
+    help="The same, and VALUE is a text whatever it looks like.",
+)
+file_parameters = click.option(
+    "--set-file",
+    "file_parameters",
+    multiple=True,
+    callback=_check_file_pairs,
+    metavar="NAME=FILE",
+    help="A chart's value that is what stands in a file; may be repeated.",
+)
 timeout = click.option(
     "--timeout", default="", callback=_check_span, help="Stop cleanly after so long, such as 30m."
 )
 offline = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
+)
+root = click.option(
+    "--root",
+    default=None,
+    type=click.Path(exists=True, file_okay=False),
+    help="The directory that overlays may reach; the repository's if not given.",
 )
 repo_map = click.option(
     "--repo-map",

@@ -28,6 +28,8 @@ class Given(TypedDict, total=False):
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
+    string_parameters: tuple[tuple[str, str], ...]
+    file_parameters: tuple[tuple[str, str], ...]
     revision: str
     chart: str
     kube_version: str
@@ -36,6 +38,7 @@ class Given(TypedDict, total=False):
     include: str
     exclude: str
     offline: bool
+    root: str | None
     maps: tuple[str, ...]
     ignore_waves: bool
     sync_options: tuple[str, ...]
@@ -151,6 +154,8 @@ UNIT = (
     *NAMING,
     options.values,
     options.parameters,
+    options.string_parameters,
+    options.file_parameters,
     click.option(
         "--recurse/--no-recurse", default=True, help="Read directories in a directory as well."
     ),
@@ -172,6 +177,7 @@ UNIT = (
     ),
     options.offline,
     options.repo_map,
+    options.root,
 )
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),

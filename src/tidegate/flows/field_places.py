@@ -15,6 +15,7 @@ from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, TidegateError, parse_place
 from tidegate.files import StrayPathError, follow
 from tidegate.model.event import Event
+from tidegate.model.finding import Finding
 from tidegate.model.objects import FieldPath
 from tidegate.model.paths import path_in
 from tidegate.model.reading import text
@@ -107,6 +108,14 @@ class SourceFiles:
         else:
             at = self.at_field(place, event.field)
         return msgspec.structs.replace(event, where=str(replace(at, field="")))
+
+    def of_finding(self, finding: Finding) -> Finding:
+        """The finding at the line of its field."""
+        if finding.where is None or not finding.where.field:
+            return finding
+        return msgspec.structs.replace(
+            finding, where=self.at_field(finding.where, finding.where.field)
+        )
 
     def placed(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
         """The errors, each at the line of its field where that is known."""

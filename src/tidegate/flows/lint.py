@@ -13,7 +13,7 @@ from msgspec import structs
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
-from tidegate.flows.entering import Found, open_found
+from tidegate.flows.entering import Found, open_found, spot_of
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
 from tidegate.flows.lint_scene import LintedScene, look_around
@@ -32,6 +32,7 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import LintReport, Unknown
 
 CIRCLE = "ORD002"
+MISPLACED, MISSPELT = "ORD013", "argo.annotation"
 NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
@@ -178,6 +179,7 @@ def _together(
             told.append(finding)
             if ignore is not None:
                 told.append(_no_reason(ignore, finding))
+    told = _without_echoes(told)
     levels = {**config.lint.severity, **asking.choice.levels}
     ordered = [_levelled(one, levels) for one in dict.fromkeys(told)]
     kept = [one for one in ordered if not is_spared(one, config.lint.ignore)]
@@ -193,6 +195,12 @@ def _together(
         else None,
         rules={one.id: one.title for one in RULES.values()},
     )
+
+
+def _without_echoes(told: list[Finding]) -> list[Finding]:
+    """What a rule says of an annotation is not said again by whoever read it."""
+    spots = {spot_of(one.where) for one in told if one.code == MISPLACED}
+    return [one for one in told if one.code != MISSPELT or spot_of(one.where) not in spots]
 
 
 def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from tidegate.dialect.argo.misspelt import find_misspelt
 from tidegate.dialect.manifests import read_sound_manifests
 from tidegate.dialect.tracking import SET
-from tidegate.documents import Document
+from tidegate.documents import Document, duplicate_errors
 from tidegate.errors import PlanError, RenderError, TidegateError
 from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Member, refuse_unrendered
@@ -26,6 +27,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
+from tidegate.report.findings import as_warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
         for name, mine in documents.items()
     }
     found = ReadUnits()
+    files = SourceFiles(session.tree)
     for member in members:
         unit, rendered = member.unit, member.rendered
         if isinstance(rendered, Unrendered) or unit.parent in found.faulty or unit.refused:
@@ -128,11 +131,32 @@ async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
             found.refused |= {unit.id: unit.refused} if unit.refused else {}
             continue
         read, wrong = _read(unit, rendered, brought, scopes[unit.destination.cluster])
+        found.findings += _misspelt(unit, rendered, files)
         if wrong:
             found.set_aside(member, read, wrong)
         else:
             await _take(member, read, found, session)
     return found
+
+
+def _twice(unit: Unit, rendered: Rendered) -> Iterator[TidegateError]:
+    """Keys that are written twice in files that the user points at; Kubernetes takes the last."""
+    for document in rendered.documents if not unit.id.kind else ():
+        yield from duplicate_errors(document)
+
+
+def _misspelt(unit: Unit, rendered: Rendered, files: SourceFiles) -> list[Finding]:
+    """Words of the objects that nobody reads, and keys that are written twice, each at its line.
+
+    A unit of a repository is rolled out all the same, as its controller does it.
+    """
+    order = unit.policy.order
+    found = (one for document in rendered.documents for one in find_misspelt(document, order))
+    misspelt = [files.of_finding(one) for one in found]
+    if not unit.id.kind:
+        return misspelt
+    twice = (error for document in rendered.documents for error in duplicate_errors(document))
+    return [*misspelt, *map(as_warning, twice)]
 
 
 async def _take(member: Member, read: Read, found: ReadUnits, session: Session) -> None:
@@ -177,7 +201,7 @@ def _read(
     )
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
-    errors: list[TidegateError] = [*wrong]
+    errors: list[TidegateError] = [*_twice(unit, rendered), *wrong]
     if not errors and read.is_whole and (emptied := _emptied(read.manifests)):
         errors.append(emptied)
     return read, errors

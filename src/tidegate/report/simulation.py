@@ -18,7 +18,7 @@ from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import count, listing
 from tidegate.report.rollout.reasons import reasons
 from tidegate.report.rollout.rows import plain
-from tidegate.report.rollout.summary import INVALID
+from tidegate.report.rollout.summary import INVALID, STOPPED
 
 NEVER = "-"
 MOST_NAMED = 3
@@ -43,6 +43,8 @@ class EngineRun:
     evidence: Sequence[Evidence] = ()
     unwaited: Sequence[Ref] = ()
     unplayed: Sequence[Ref] = ()
+    aftermath: Sequence[tuple[Ref, str]] = ()
+    """What failed when it had passed, as nobody waited for it; and how."""
 
 
 @dataclass(slots=True)
@@ -58,7 +60,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     """How one engine ended, for programs.
 
     `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
-    it has one for, and nobody knows what the operator writes.
+    it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
+    engine had passed, as it does not wait for its last wave.
     """
 
     engine: str
@@ -68,6 +71,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     failures: tuple[Failure, ...] = ()
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
+    aftermath: tuple[Failure, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -82,6 +86,7 @@ def ending_of(run: EngineRun) -> Ending:
         failures=failures_of(course, run.evidence),
         unwaited=tuple(run.unwaited),
         unplayed=tuple(run.unplayed),
+        aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
     )
 
 
@@ -111,6 +116,7 @@ def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
     for run in runs:
         yield f"{run.name}: {_end(run.events)}"
         yield from _retries(run)
+        yield from _waits(run)
         yield from _reasons(run)
 
 
@@ -154,6 +160,22 @@ def _retries(run: EngineRun) -> Iterator[str]:
         at = seconds(Ms((last.until or last.at) - start))
         step = step_name(steps[name], several=several)
         yield f"  {step}: tried again {times}at {at}: {last.sentence}"
+
+
+def _waits(run: EngineRun) -> Iterator[str]:
+    """What it still waits for at its end, and since when; what failed behind its back."""
+    if run.events[-1].reason == STOPPED:
+        course = _course(run)
+        for event in run.events:
+            course.take(event)
+        for step in course.active.values():
+            for wait in [*step.waits.values()][:MOST_NAMED]:
+                since = seconds(Ms(wait.since - course.start))
+                yield f"  {course.title(step)} waits for {wait.ref} since {since}: {wait.sentence}"
+            if len(step.waits) > MOST_NAMED:
+                yield f"  {course.title(step)} waits for {len(step.waits) - MOST_NAMED:,} more"
+    for ref, how in run.aftermath:
+        yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
 
 
 def _reasons(run: EngineRun) -> Iterator[str]:

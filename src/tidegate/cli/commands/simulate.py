@@ -73,7 +73,15 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     options.say_notes(runs[0].notes)
     code = options.say_findings(finding for one in runs for finding in one.findings)
     shown = [
-        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited, one.unplayed)
+        EngineRun(
+            one.name,
+            one.plan,
+            one.events,
+            one.evidence,
+            one.unwaited,
+            one.unplayed,
+            one.aftermath,
+        )
         for one in runs
     ]
     is_json = told["output"] == "json"

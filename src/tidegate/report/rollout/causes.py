@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from tidegate.report.rollout.evidence import ContainerEnd, Evidence
 
-USUAL = frozenset({"Unhealthy"})
-"""Warnings that every start has: a probe is asked before its container answers."""
+USUAL = frozenset({"Unhealthy", "BackOff"})
+"""Warnings that every start has (a probe is asked before its container answers), and those that
+its containers tell better, and only as long as they are true."""
+LOOP = "CrashLoopBackOff"
+"""Its message only says how long the pause is."""
 
 
 def cause_of(found: Evidence) -> str:
@@ -26,6 +29,6 @@ def _causes(found: Evidence) -> Iterator[str]:
 def _told(container: ContainerEnd) -> str:
     """`container web: ImagePullBackOff: ...`, with the last line that it printed."""
     code = "" if container.exit_code is None else f", exit code {container.exit_code}"
-    message = f": {container.message}" if container.message else ""
+    message = f": {container.message}" if container.message and container.reason != LOOP else ""
     printed = f"; it printed: {container.log[-1]}" if container.log else ""
     return f"container {container.name}: {container.reason}{code}{message}{printed}"
