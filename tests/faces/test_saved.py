@@ -129,7 +129,7 @@ def test_a_plan_with_a_fault_is_not_saved(unit: Path) -> None:
     ran = run_here("plan", "unit", "--save", "unit.plan")
 
     assert ran.code == 3
-    assert "warning[plan.unsaved]: the plan is not saved" in ran.stderr
+    assert "warning[preflight.unsaved]: the plan is not saved" in ran.stderr
     assert not Path("unit.plan").exists()
 
 
