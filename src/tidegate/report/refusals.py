@@ -11,13 +11,14 @@ from tidegate.model.objects import Ref
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
+NOT_SERVED = "NotServed"
 CODES = {
     "Contents": "preflight.contents",
     "Forbidden": "preflight.forbidden",
     "Immutable": "preflight.immutable",
     "Invalid": "preflight.invalid",
     "NoNamespace": "preflight.no-namespace",
-    "NotServed": "preflight.not-served",
+    NOT_SERVED: "preflight.not-served",
     "Shared": "preflight.shared",
 }
 REFUSED = "preflight.refused"
@@ -38,7 +39,7 @@ def refusal_findings(events: Iterable[Event], unserved: Mapping[Ref, str]) -> tu
             severity=Severity.ERROR,
             sentence=f"{event.ref}: {event.sentence}",
             where=parse_place(event.where) if event.where else None,
-            why=unserved.get(event.ref, "") if event.ref else "",
+            why=unserved.get(event.ref, "") if event.ref and event.reason == NOT_SERVED else "",
         )
         for event in refused
     )

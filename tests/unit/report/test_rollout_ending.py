@@ -212,7 +212,7 @@ def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
 
 
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
-    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", "spec.replicas: -1")
+    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "nobody knows it")
 
     course = told(refused, ended(0, "invalid"))
     unserved = Evidence(ref=LATE, unserved="no operator for Deployment")
@@ -221,7 +221,7 @@ def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() ->
     assert refused_spots(course) == [Spot("", LATE)]
     assert shown[0] == "✗ nothing was written: the cluster would refuse 1 object"
     (fault,) = faults_of_rollout(course, [unserved])
-    assert fault.sentence == "Deployment default/late: spec.replicas: -1"
+    assert fault.sentence == "Deployment default/late: nobody knows it"
     assert fault.why == "no operator for Deployment"
 
 
