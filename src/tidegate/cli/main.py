@@ -27,6 +27,7 @@ from tidegate.cli.saying import (
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
 
 VERBS = {
+    "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
     "approve": "Let a unit go on that waits until somebody approves.",
     "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",
@@ -35,6 +36,7 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "explain": "Print the page of a rule of `lint`.",
+    "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
     "help": "Show how a command is called, or what exit codes mean.",
     "health": "Show how objects in files are, and which rule says so.",
