@@ -51,7 +51,7 @@ UNREADABLE = {
     "a wave that is not a number": Case(
         config_map("late", wave="soon"),
         "dialect.wave",
-        "bad.yaml:1 (metadata.annotations)",
+        'bad.yaml:5:17 (metadata.annotations["argocd.argoproj.io/sync-wave"])',
         'write a number in quotes, such as "-1"',
     ),
     "two objects with one name": Case(

@@ -49,7 +49,9 @@ class Records:
         """Nothing but events."""
 
     def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:  # noqa: ARG002 - theirs
-        """How it ended, and of what failed all that is known: why, its log, its Events."""
+        """Of what failed, all that is known: why, its log, its Events."""
+        if not _has_failed(self._course):
+            return
         document = rollout_ending(self._course, evidence)
         self._outlet.write(f"{harmless(msgspec.json.encode(document).decode())}\n")
 

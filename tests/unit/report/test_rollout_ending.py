@@ -192,7 +192,7 @@ def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
 
     shown = text_of(explain_failure(a_failure(), [found]))
 
-    assert shown[1] == "  why      nobody serves Deployment"
+    assert shown[1] == "  why      no operator for Deployment"
 
 
 def test_a_failure_without_evidence_is_still_told() -> None:
