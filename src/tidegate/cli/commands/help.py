@@ -28,7 +28,7 @@ def help(words: tuple[str, ...]) -> None:  # noqa: A001 - the name of the verb
             say(f"{code:>5}  {meaning}")
         return
     root: click.Command = cli
-    context = click.Context(root, info_name="tidegate")
+    context = click.Context(root, info_name="tidegate", **cli.context_settings)
     for word in words:
         if not isinstance(root, click.Group):
             raise click.UsageError(f"`{context.command_path}` has no command `{word}`")
