@@ -15,7 +15,6 @@ from tidegate.dialect.tracking import owner_of
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import listed
-from tidegate.model.unit import UnitId
 
 
 class Living(msgspec.Struct, frozen=True):
@@ -33,7 +32,8 @@ class Living(msgspec.Struct, frozen=True):
 
 def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     """None: it is not this unit's to delete, by its own word or because somebody owns it."""
-    if owner_of(body) != unit.id.mark or listed(body, "metadata", "ownerReferences"):
+    owner = owner_of(body, unit.policy.owner_label)
+    if owner != unit.id.mark or listed(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
         return Living(0, read_notes(body, unit.policy.handling), is_hook=False)
@@ -45,7 +45,7 @@ def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     return Living(live_wave(body), handling, is_hook=hook is not None, outlives=outlives)
 
 
-def shared(body: Body, unit: UnitId) -> str | None:
+def shared(body: Body, unit: PlannedUnit) -> str | None:
     """The other unit that an object belongs to; None where it is this one's, or nobody's."""
-    owner = owner_of(body)
-    return None if owner in {"", unit.mark} else owner
+    owner = owner_of(body, unit.policy.owner_label)
+    return None if owner in {"", unit.id.mark} else owner

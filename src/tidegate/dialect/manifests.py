@@ -182,7 +182,7 @@ def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     if ref.namespace:
         metadata["namespace"] = ref.namespace
     if unit is not None:
-        notes, labels = marks_of(unit.id, unit.policy.tracking, ref, unit.policy.instance_label)
+        notes, labels = marks_of(unit.id, unit.policy, ref)
         for key, marks in (("annotations", notes), ("labels", labels)):
             if marks:
                 metadata[key] = {**mapping(metadata, key), **marks}

@@ -26,7 +26,7 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
         policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
     )
     if retry and not rules.retry.whole and retry.limit == ENDLESS:
-        retry = rules.retry
+        retry = msgspec.structs.replace(rules.retry, refreshes=retry.refreshes)
     ruled = msgspec.structs.replace(
         rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
     )

@@ -41,6 +41,10 @@ class Story:
     """There is more to tell than what is being told."""
     absent: bool = False
     """There was something to tell, and no object yet to tell it on."""
+    unsaid: bool = False
+    """What it brings has said something that it does not say yet."""
+    following: bool = False
+    """That is being told."""
     told: Ms = Ms(0)
     done: bool = False
     """Its end is told."""

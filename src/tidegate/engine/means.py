@@ -115,6 +115,10 @@ class Reporter(Protocol):
         """The own object of a unit; None: it has none, or nobody says anything there."""
         ...
 
+    def follows(self, unit: UnitId) -> bool:
+        """Whether it speaks of what the units say that it brings."""
+        ...
+
     def report(self, account: UnitAccount, own: Body) -> Report | None:
         """What to write, given what is there; None: that says all of it."""
         ...

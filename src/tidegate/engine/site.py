@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidegate.engine.approvals import Approvals
@@ -47,6 +47,8 @@ class Settings:
     """Units that need nobody else's approval."""
     reporter: Reporter | None = None
     """Who knows what is said of units on their own objects; None: nothing is."""
+    refresher: Callable[[UnitId], None] | None = None
+    """Who looks what the source of a unit has by now; None: it has what it had."""
 
 
 class Site:

@@ -33,7 +33,7 @@ class Causes:
         self,
         world: Exchange,
         course: Course,
-        background: Background,
+        background: Callable[[], Background],
         tell: Callable[[Event], None],
     ) -> None:
         self._world = world
@@ -99,7 +99,7 @@ class Causes:
         if self._is_over or ref not in step.waits:
             return
         try:
-            (found,) = await collect_evidence(self._world, [spot], self._background)
+            (found,) = await collect_evidence(self._world, [spot], self._background())
         except ClusterError:
             return  # the rollout will say so, if it matters
         cause, key = cause_of(found), (step.id, ref)

@@ -14,7 +14,7 @@ from tidegate.documents.decoding import decode_placed
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.flows.config_form import ConfigForm, Ground, LintForm, flaws
-from tidegate.flows.reaching import root_of
+from tidegate.flows.pointing import root_of
 from tidegate.model.config import (
     CONFIG_FILE,
     ChartMap,

@@ -193,6 +193,12 @@ async def _enter(
     pointed: Pointed, target: Target, setting: Setting, stack: AsyncExitStack
 ) -> tuple[Session, Found]:
     session = await stack.enter_async_context(open_session(target, setting))
+    return session, await find_in(session, pointed)
+
+
+async def find_in(session: Session, pointed: Pointed) -> Found:
+    """What is pointed at as it is now, for the clusters of a session."""
+    target, setting = session.target, session.setting
     known = target.contexts
     if target.simulation is None:
         asked = ClusterSecrets(session.world, next(iter(known)))
@@ -209,9 +215,10 @@ async def _enter(
         return found or None if target.simulation else found  # it knows no Argo CD by itself
 
     found = await discover(pointed, setting, ask, lives)
-    session.follow(found.scripts)
+    customs = read_customs(found.settings)
+    session.follow(found.scripts, customs.label if customs.labels_only else "")
     session.tree = found.scan.root
-    return session, Found.of(found, pointed, session.craft.scripts)
+    return Found.of(found, pointed, session.craft.scripts)
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
@@ -266,6 +273,14 @@ def _wished(family: Family, wishes: Policy) -> Family:
         return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
     return replace(family, members=tuple(map(wished, family.members)))
+
+
+def refuse_unnamed(found: Found, session: Session) -> None:
+    """Raise where units are for a cluster that the session does not have."""
+    known = session.target.contexts
+    missing = [one for one in clusters_of(found.families) if one not in known]
+    if missing:
+        raise _no_context(missing)
 
 
 def _for_plain_units(pointed: Pointed) -> WordsError:

@@ -64,6 +64,8 @@ class Craft:
     jq: Jq = field(default_factory=Jq)
     expressions: CelRules = NO_EXPRESSIONS
     """The repository's own; they count by our rules alone."""
+    owner_label: str = ""
+    """By which Argo CD knows its objects, where that is no annotation."""
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
         """The unit's own expressions, then the repository's, then scripts.
@@ -103,7 +105,7 @@ class Craft:
         return who_changed(unit, item, live, self.jq, seal)
 
     def owner(self, body: Body) -> str:
-        return owner_of(body)
+        return owner_of(body, self.owner_label)
 
     def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
@@ -85,11 +87,17 @@ async def _find(planned: Planned, session: Session) -> list[_Orphan]:
         for one, cluster in fresh:
             goes = goes_by(one) is True
             prunes[one.unit] = goes
-            policy = POLICIES.get(one.unit.kind, FLUX)
+            policy = _policy(one.unit, session)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes))
         left = [one for one in left if one not in fresh]
     return found
+
+
+def _policy(unit: UnitId, session: Session) -> Policy:
+    """As such a unit was run; the repository's Argo CD may know its objects by a label."""
+    label, policy = session.craft.owner_label, POLICIES.get(unit.kind, FLUX)
+    return structs.replace(policy, instance_label=label, labels_only=bool(label))
 
 
 async def _kin(cluster: str, session: Session) -> list[tuple[Kin, str]]:

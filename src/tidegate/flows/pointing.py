@@ -17,11 +17,11 @@ import msgspec
 
 from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.dialect.argo.options import what_is_wrong, with_options
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, WordsError
 from tidegate.files import read_users_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
-from tidegate.flows.reaching import root_of
+from tidegate.flows.reaching import reach_of
 from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
 from tidegate.model.policy import Policy
@@ -274,6 +274,25 @@ def standard_input() -> Iterator[str]:
         file.parent.mkdir()
         file.write_bytes(content)
         yield str(file)
+
+
+def root_of(path: Path, bound: str | None = None) -> Path:
+    """The repository of a path: overlays and charts may reach that far, and no farther.
+
+    Where there is none, it is what the path itself is built from; a `bound` of the user's counts
+    before both.
+    """
+    if bound is not None:
+        return _within(path, Path(bound).resolve())
+    found = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
+    return found or reach_of(path)
+
+
+def _within(path: Path, root: Path) -> Path:
+    if not path.is_relative_to(root):
+        problem = f"`{path}` is not inside `{root}`, which is to be its root"
+        raise WordsError("words.root", problem, where=Place(str(path)), hint="give another --root")
+    return root
 
 
 def _not_a_directory(what: str, revision: str) -> RenderError:

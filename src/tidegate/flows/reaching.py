@@ -1,71 +1,59 @@
-"""How far a path reaches: the tree that its files may be read from."""
+"""How far an overlay or a chart reaches that lies in no repository: the bases that it names."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from os.path import commonpath
 from pathlib import Path
 
 from tidegate.documents import read
-from tidegate.errors import DocumentError, Place, WordsError
-from tidegate.files import IrregularFileError, read_whole
+from tidegate.errors import TidegateError
+from tidegate.files import read_users_file
 from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mappings, text
+from tidegate.render.helm.dependencies import LOCAL
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
-FOLLOWED = (
-    *("resources", "bases", "components", "crds", "configurations"),
-    *("generators", "transformers", "validators", "patchesStrategicMerge"),
-)
-"""What of a kustomization names other files and directories."""
+CHART = "Chart.yaml"
+NAMING = ("resources", "bases", "components")
+MOST = 100
+"""Directories that are looked into."""
 
 
-def root_of(path: Path, bound: str | None = None) -> Path:
-    """The tree of a directory: overlays and charts may reach that far, and no farther.
-
-    It is the `bound` that a user gives, else the repository; outside of Git the outermost directory
-    that the overlay names, unless that is a whole home or disk.
-    """
-    if bound:
-        return _within(path, Path(bound).resolve())
-    repository = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
-    if repository is not None:
-        return repository
-    reached = Path(commonpath([path, *_reached(path)]))
-    return path if reached in {Path.home(), Path(reached.anchor)} else reached
+def reach_of(path: Path) -> Path:
+    """The least directory that holds a path and all the directories that it is built from."""
+    seen: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting and len(seen) < MOST:
+        for one in _named_by(waiting.pop()):
+            if one not in seen and one.is_dir():
+                seen[one] = None
+                waiting.append(one)
+    common = Path(os.path.commonpath(seen))
+    return path if common == Path(common.anchor) else common
 
 
-def _within(path: Path, root: Path) -> Path:
-    if not path.is_relative_to(root):
-        problem = f"`{path}` is not inside `{root}`, which is to be its root"
-        raise WordsError("words.root", problem, where=Place(str(path)), hint="give another --root")
-    return root
+def _named_by(folder: Path) -> Iterator[Path]:
+    """The directories that a kustomization or a chart names, as they are written."""
+    for name in KUSTOMIZATION_NAMES:
+        for body in _read(folder / name):
+            words = (word for key in NAMING for word in listed(body, key))
+            yield from (_beside(folder, word) for word in words if isinstance(word, str))
+    for body in _read(folder / CHART):
+        addresses = (text(one, "repository") for one in mappings(body, "dependencies"))
+        local = (one.removeprefix(LOCAL) for one in addresses if one.startswith(LOCAL))
+        yield from (_beside(folder, one) for one in local)
 
 
-def _reached(path: Path) -> set[Path]:
-    """The directories that an overlay names, and those that these name."""
-    found: set[Path] = set()
-    pending = [path]
-    while pending:
-        folder = pending.pop()
-        for name in _named(folder):
-            place = (folder / name).resolve()
-            home = place if place.is_dir() else place.parent
-            if home not in found and place.exists():
-                found.add(home)
-                pending += [place] if place.is_dir() else []
-    return found
+def _beside(folder: Path, word: str) -> Path:
+    return Path(os.path.normpath(folder / word))
 
 
-def _named(folder: Path) -> Iterator[str]:
-    for file in (folder / name for name in KUSTOMIZATION_NAMES):
-        try:
-            documents = read(read_whole(file), file.name) if file.is_file() else ()
-        except (OSError, IrregularFileError, DocumentError, ValueError):
-            documents = ()  # whoever builds it says so
-        for document in documents:
-            for key in FOLLOWED:
-                yield from _texts(document.body.get(key))
-
-
-def _texts(part: Json) -> list[str]:
-    return [one for one in part if isinstance(one, str)] if isinstance(part, list) else []
+def _read(file: Path) -> list[Json]:
+    """What stands in a file; whoever renders it says what is wrong with it."""
+    if not file.is_file():
+        return []
+    try:
+        return [document.body for document in read(read_users_file(file), file.name)]
+    except TidegateError:
+        return []

@@ -12,8 +12,10 @@ from tidegate.engine.site import Settings
 from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
+from tidegate.flows.planning import Planned
+from tidegate.flows.refreshing import ReadAgain, Refreshing
 from tidegate.flows.session import Session, own_name
-from tidegate.flows.statuses import Statuses, told_unreported
+from tidegate.flows.statuses import Statuses, make_statuses, told_unreported
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -33,7 +35,8 @@ class Rolling:
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
     `statuses`: what is said on units' own objects. `explains`: it is asked and told, meanwhile, why
-    gates wait.
+    gates wait. `read_again`: makes the plan of what is there by now; None where nobody can have
+    changed it.
     """
 
     keeps_going: bool = False
@@ -45,6 +48,7 @@ class Rolling:
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
     explains: bool = False
+    read_again: ReadAgain | None = None
 
 
 class Audience(Protocol):
@@ -72,17 +76,18 @@ class RolledOut:
 
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
     """Run a plan to its end before an audience."""
-    discretion, world = Discretion.of(plan), session.world
-    files = SourceFiles(session.tree)
+    discretion, world, newest = Discretion.of(plan), session.world, plan
+    files, known = SourceFiles(session.tree), session.craft.rules.known
+
+    def background() -> Background:
+        return Background(
+            plan=newest, catalogue=known, discretion=discretion, behind=session.behind
+        )
 
     def tell(event: Event) -> None:
         placed = files.of_event(event) if event.field else event
         audience.emit(discretion.hide_in(placed))
 
-    known = session.craft.rules.known
-    background = Background(
-        plan=plan, catalogue=known, discretion=discretion, behind=session.behind
-    )
     causes = Causes(world, audience.course, background, tell) if rolling.explains else None
 
     def emit(event: Event) -> None:
@@ -90,18 +95,37 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         if causes is not None:
             causes.hear(event)
 
-    driver = make_driver(plan, session, rolling, emit)
+    async def follow(newer: Planned) -> None:
+        nonlocal newest
+        newest = newer.plan
+        discretion.learn(newest)
+        audience.course.expect(newest)
+        if rolling.statuses is not None:
+            rolling.statuses.take(await make_statuses(newer, session))
+
+    read = rolling.read_again
+    refreshing = Refreshing(read, follow) if read is not None else None
+    driver = make_driver(plan, session, rolling, emit, refreshing.ask if refreshing else None)
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
-    story = drive(driver, until=until)
+    story = (
+        drive(driver, until=until)
+        if refreshing is None
+        else refreshing.drive(driver, plan.digest, until)
+    )
     result = Result(await (causes.beside(story) if causes else story))
-    evidence = await inquire(world, audience.course, background)
-    untold = tuple(map(discretion.hide, told_unreported(driver.unreported)))
+    evidence = await inquire(world, audience.course, background())
+    unread = refreshing.untold if refreshing else []
+    untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
     return RolledOut(_outcome(result, driver, audience.course), evidence, untold)
 
 
 def make_driver(
-    plan: Plan, session: Session, rolling: Rolling, emit: Callable[[Event], None]
+    plan: Plan,
+    session: Session,
+    rolling: Rolling,
+    emit: Callable[[Event], None],
+    refresher: Callable[[UnitId], None] | None = None,
 ) -> Driver:
     """A rollout that is not begun."""
     session.paced.keep(rolling.pace)
@@ -112,6 +136,7 @@ def make_driver(
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,
+        refresher=refresher,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

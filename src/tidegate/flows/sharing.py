@@ -36,7 +36,7 @@ async def _shared(unit: PlannedUnit, plan: Plan, world: Exchange) -> list[PlanEr
     }
     errors = []
     for live in await look_at(world, (one.ref for one in items.values()), cluster=unit.cluster):
-        other, ref = shared(body_of(live), unit.id), live.ref
+        other, ref = shared(body_of(live), unit), live.ref
         if other is not None:
             item = items[ref.kind.name, ref.kind.group, ref.namespace, ref.name]
             problem = f"{ref} belongs to the unit `{foreign(other)}`"

@@ -33,7 +33,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How often a failed step is tried again, and after which pauses.
 
     `whole`: everything starts over, not only the step that failed. `gates`: a gate that failed is
-    waited for again, too; else only what the cluster refused is tried again.
+    waited for again, too; else only what the cluster refused is tried again. `refreshes`: it is
+    tried with what its source has by then.
     """
 
     limit: int
@@ -42,6 +43,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     cap: Ms
     whole: bool = False
     gates: bool = False
+    refreshes: bool = False
 
     def pause(self, attempt: int) -> Ms:
         """The pause before the given attempt; the first one again is number 1."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
     from tidegate.flows.entering import Found
+    from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
     from tidegate.flows.rollout import Rolling
@@ -189,7 +190,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
         options.say_notes(prepared.planned.notes)
         leave = approved_by(told["approved"], found.members)
         rolling = replace(rolling, left_out=left_out, approved=leave)
-        result = await _roll_out(screen, session, prepared, rolling, told)
+        result = await _roll_out(screen, session, prepared, rolling, (pointed, told))
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     _say_left(screen.course)
@@ -202,7 +203,11 @@ def _say_left(course: Course) -> None:
 
 
 async def _roll_out(
-    screen: Screen, session: Session, prepared: Prepared, rolling: Rolling, told: Given
+    screen: Screen,
+    session: Session,
+    prepared: Prepared,
+    rolling: Rolling,
+    asked: tuple[Pointed, Given],
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
     from dataclasses import replace
@@ -210,14 +215,24 @@ async def _roll_out(
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters
     from tidegate.flows.statuses import make_statuses
+    from tidegate.flows.syncing import plan_again
     from tidegate.model.event import Result
 
-    planned, findings = prepared.planned, prepared.findings
+    (pointed, told), planned, findings = asked, prepared.planned, prepared.findings
     takes_over, hands_back = told["take_over"], told["hand_back"]
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
+
+    async def read_again() -> Planned:
+        seals = told["take_broken_seals"]
+        newer = plan_again(pointed, session, told["resources"], takes_broken_seals=seals)
+        return met.hold_also(await newer)
+
     if not told["resources"]:  # of a part nobody can say how the whole is
         rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
+    if session.target.simulation is None and told["plan"] is None:
+        # In a simulated world nobody commits anything, and a saved plan is run as it is.
+        rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))

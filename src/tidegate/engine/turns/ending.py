@@ -12,6 +12,7 @@ from tidegate.engine.vocabulary import (
     Journaled,
     Lent,
     LetGo,
+    Refreshed,
     Stopped,
 )
 from tidegate.model.event import StepState, Told
@@ -30,7 +31,18 @@ def stop(turn: Turn, heard: Stopped) -> None:
         turn.touched[heard.unit] = unit
 
 
-def approve(turn: Turn, heard: Approved) -> None:
+def allow(turn: Turn, heard: Approved | Refreshed) -> None:
+    """Nobody holds a step or a unit any longer."""
+    if isinstance(heard, Approved):
+        _approve(turn, heard)
+        return
+    unit = turn.rollout.units.get(heard.unit)
+    if unit is not None:
+        unit.outdated = unit.asked = False
+        start_unit(turn, unit)
+
+
+def _approve(turn: Turn, heard: Approved) -> None:
     """Somebody lets a step through its barrier, or a unit begin."""
     step = turn.rollout.steps.get(heard.step)
     if step is not None:

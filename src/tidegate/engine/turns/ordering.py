@@ -203,6 +203,7 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
 
 def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:
     again = Ms(turn.now + pause)
+    step.unit.outdated |= step.rules.retry.refreshes
     turn.tell(Told.RETRY_PLANNED, step, reason=reason, sentence=sentence, until=again)
     steps = [step]
     if step.rules.retry.whole:

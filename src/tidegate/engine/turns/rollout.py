@@ -151,6 +151,10 @@ class UnitRun:
     """How many answers to commands are outstanding."""
     attempts: int = 0
     """How often all of it was tried again."""
+    outdated: bool = False
+    """Before it is tried again, it is asked what its source has by then."""
+    asked: bool = False
+    """That was done, and no answer has come."""
     unheld: bool = False
     """Somebody else may hold it: nothing of it is begun."""
     wanted: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
-from tidegate.engine.vocabulary import AwaitApproval, Take
+from tidegate.engine.vocabulary import AwaitApproval, Refresh, Take
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.sync_window import find_hold
@@ -13,7 +13,7 @@ from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
-    free = _is_let_through(turn, step) and _is_in_time(turn, step)
+    free = _is_let_through(turn, step) and _is_in_time(turn, step) and _is_fresh(turn, step)
     return free and _is_ours(turn, step) and _is_admitted(turn, step)
 
 
@@ -60,6 +60,15 @@ def _is_in_time(turn: Turn, step: StepRun) -> bool:
         turn.ring_at(hold.until, step)
     _tell(turn, _shown(step), "Window", f"the {hold.window.title} holds it", hold.until)
     return False
+
+
+def _is_fresh(turn: Turn, step: StepRun) -> bool:
+    """Whether nobody has to look what the source of the unit has by now."""
+    unit = step.unit
+    if unit.outdated and not unit.asked:
+        unit.asked = True
+        turn.order(Refresh(unit.unit.id))
+    return not unit.outdated
 
 
 def _shown(step: StepRun) -> StepRun:

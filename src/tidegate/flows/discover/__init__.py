@@ -49,8 +49,7 @@ from tidegate.flows.discover.sets import (
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
-from tidegate.flows.pointing import Pointed, point_at
-from tidegate.flows.reaching import root_of
+from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.health.lua import NO_RULES, LuaRules
 from tidegate.model.config import Config, Switch
@@ -249,7 +248,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families, scan=scan)
-    return _concluded(families, scan, way, homes.findings)
+    return await _concluded(families, scan, way, homes.findings)
 
 
 async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
@@ -283,16 +282,18 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
     told = (*homes.findings, *circles, *more, *scan.broken)
-    return replace(_concluded(_sorted(families), scan, way, told), is_repository=True)
+    found = await _concluded(_sorted(families), scan, way, told)
+    return replace(found, is_repository=True)
 
 
-def _concluded(
+async def _concluded(
     families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
 ) -> Discovered:
     """The families as their controllers would run them: by settings and projects of theirs."""
     found = find_settings((one for family in families for one in family.members), scan)
     settings = {**{one.name: one for one in way.config.settings}, **found}
     projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    await projects.look(families, way.lives)
     governed, refused = projects.govern(families)
     customs = read_customs(settings)
     kept, excluded = without_excluded(governed, customs.filters)
