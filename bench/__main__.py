@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench import (
+    conform,
     discovery,
     documents,
     door,
@@ -16,6 +17,7 @@ from bench import (
     live_rollout,
     living,
     lua,
+    preflight,
     render,
     sandbox,
     sets,
@@ -26,7 +28,7 @@ from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(live, live_rollout, door, engine),
+    *(live, live_rollout, preflight, door, engine, conform),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

@@ -106,10 +106,11 @@ class _Reading:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
+        is_marked = not is_definition or self._policy.order is Order.STAGES
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(_marked(body, None if is_definition else self._unit, ref)),
+            body=msgspec.json.encode(_marked(body, self._unit if is_marked else None, ref)),
             origin=str(document.place),
             wave=self._wave(document, hook),
             hook=hook.policies if hook else None,
@@ -176,7 +177,8 @@ class _Reading:
 def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     """The body with its namespace, and with the marks of its unit if it has one.
 
-    Definitions have none, as with Argo CD: they are never pruned, and units may share them.
+    Definitions have none, as with Argo CD: they are never pruned, and units may share them. Flux
+    marks them like all else.
     """
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
     if ref.namespace:

@@ -48,6 +48,8 @@ def told_policy(policy: Policy, settings: Mapping[str, Switch], home: str) -> Po
     semantics, identity = policy.semantics, policy.identity
     if every is not None:
         semantics = msgspec.structs.replace(semantics, dependency_every=every)
+    if (workers := said("concurrent")).isdecimal() and int(workers):
+        semantics = msgspec.structs.replace(semantics, workers=int(workers))
     if account and identity is None:
         identity = Identity(user=f"system:serviceaccount:{home}:{account}")
     return msgspec.structs.replace(

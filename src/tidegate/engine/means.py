@@ -87,6 +87,13 @@ class Means(Protocol):
         """
         ...
 
+    def left_open(self, item: Item, live: Body | None) -> bytes:
+        """What of it the rules here leave to the server, in a word of no meaning; empty: nothing.
+
+        Objects of a kind with the same word get the same answer.
+        """
+        ...
+
     def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
         """What is written of it, given what lives."""
         ...

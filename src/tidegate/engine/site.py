@@ -20,7 +20,7 @@ from tidegate.engine.vocabulary import Judged, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Ref, Spot, as_served, identity
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
+from tidegate.model.plan import AWAITED, Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Exchange
@@ -92,7 +92,7 @@ class Site:
             self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
             for spot, item in spots.items():
-                if item.deed is not Deed.AWAIT or spot not in self.owner:
+                if item.deed not in AWAITED or spot not in self.owner:
                     self.owner[spot] = known[step.unit]
                 if item.deed is Deed.APPLY:
                     self.writers.setdefault(spot, set()).add(step.unit)
@@ -233,7 +233,7 @@ class Site:
 def _spoken_of(steps: Iterable[Step]) -> set[tuple[object, ...]]:
     """The objects that steps write or delete, in whichever version."""
     items = ((step.cluster, item) for step in steps for item in items_of(step))
-    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed is not Deed.AWAIT}
+    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed not in AWAITED}
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

@@ -109,19 +109,20 @@ class Found:
         return {spot: tuple(said) for spot, said in found.items()}
 
     @property
-    def at_fault(self) -> set[UnitId]:
-        """The units in whose text an error stands: the last that begins before it in its file."""
+    def at_fault(self) -> dict[UnitId, str]:
+        """The units in whose text an error stands, and which: the last that begins before it."""
         begins: dict[str, list[tuple[int, UnitId]]] = {}
         for unit in (one.unit for one in self.members):
             if unit.where is not None and unit.where.line:
                 begins.setdefault(unit.where.name, []).append((unit.where.line, unit.id))
-        wrong = (one.where for one in self.findings if one.severity is Severity.ERROR)
-        before = (
-            [one for one in begins.get(place.name, ()) if one[0] <= place.line]
-            for place in wrong
-            if place is not None
-        )
-        return {max(found)[1] for found in before if found}
+        faults: dict[UnitId, str] = {}
+        for finding in self.findings:
+            place = finding.where
+            if finding.severity is Severity.ERROR and place is not None:
+                before = [one for one in begins.get(place.name, ()) if one[0] <= place.line]
+                if before:
+                    faults.setdefault(max(before)[1], finding.sentence)
+        return faults
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""

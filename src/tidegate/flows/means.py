@@ -43,6 +43,7 @@ from tidegate.plan.naming import name_generated
 from tidegate.plan.pruning import Stale, prune_units
 from tidegate.plan.settled import without_settled
 from tidegate.schema.fit import Misfit, find_misfit
+from tidegate.schema.openness import open_word
 from tidegate.world.calls import Local
 from tidegate.world.facts import Outcome, Said, is_refusal
 
@@ -126,6 +127,9 @@ class Craft:
         body: Body = msgspec.json.decode(item.body)
         applied = item.deed is Deed.APPLY and not item.handling.replaces
         return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
+
+    def left_open(self, item: Item, live: Body | None) -> bytes:
+        return open_word(item.ref.kind, msgspec.json.decode(item.body), live)
 
     def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
         return draft_of(unit, item, live, self.jq)

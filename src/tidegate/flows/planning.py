@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -78,13 +78,13 @@ async def make_plan(
     resources: tuple[str, ...] = (),
     rules: Semantics | None = None,
     *,
-    left_out: Collection[UnitId] = (),
+    left_out: Mapping[UnitId, str] | None = None,
     ends: bool = False,
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
-    Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
+    Without `rules` each unit is run by those of its own dialect. `left_out`: by unit, its fault.
     Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
@@ -97,8 +97,7 @@ async def make_plan(
     findings = [*unmatched, *inert, *tried.findings, *findings, *checks]
     if resources:
         members = [_unpruning(one) for one in members]
-    if ends:
-        members = [replace(one, unit=_unbound(one.unit)) for one in members]
+    members = [replace(one, unit=_unbound(one.unit)) for one in members] if ends else members
     reading = await read_all(members, session)
     findings += await find_more(reading, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
@@ -110,11 +109,12 @@ async def make_plan(
     await refuse_shared(plan, session)
     findings += _unpruned(reading.read)
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty.values()}
-    faults |= dict.fromkeys(left_out, "something is wrong with it")
+    faults |= {unit: why for unit, why in (left_out or {}).items() if unit in known}
     findings += await find_strays((one.manifests for one in reading.read), session)
     holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
     findings += window_findings(holds, session)
-    refused = {**reading.refused, **closed_for_good(holds), **tried.stuck}
+    stuck = {unit: why for unit, why in tried.stuck.items() if unit in known}
+    refused = {**reading.refused, **closed_for_good(holds), **stuck}
     faults |= refused
     return Planned(
         plan,

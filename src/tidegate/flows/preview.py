@@ -47,6 +47,8 @@ class Preview:
     """What Git says, whatever lives."""
     refused: int = 0
     """How many objects the cluster would not take."""
+    contents: tuple[TidegateError, ...] = ()
+    """Of the notes, those about what goes along and is others'."""
 
     @property
     def has_changes(self) -> bool:
@@ -116,8 +118,10 @@ async def preview_with_lives(
     for spot, (item, _) in owners.items():
         if item.hidden:
             found[spot] = mask_fields(found[spot], item.hidden)
-    notes = (*planned.notes, *await find_contents(plan, session))
-    return LivePreview(Preview(plan, found, notes, planned.findings, planned.plan), lives)
+    contents = await find_contents(plan, session)
+    notes = (*planned.notes, *contents)
+    told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
+    return LivePreview(told, lives)
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

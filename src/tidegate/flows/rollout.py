@@ -36,11 +36,12 @@ class Rolling:
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
     `statuses`: what is said on units' own objects. `explains`: it is asked and told, meanwhile, why
     gates wait. `read_again`: makes the plan of what is there by now; None where nobody can have
-    changed it.
+    changed it. `preflight`: a simulated cluster knows no more than the rules here, so it is asked
+    about what they leave open only if all is asked about.
     """
 
     keeps_going: bool = False
-    preflight: Preflight = Preflight.LOCAL
+    preflight: Preflight = Preflight.AUTO
     holder: str = ""
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
@@ -129,10 +130,11 @@ def make_driver(
 ) -> Driver:
     """A rollout that is not begun."""
     session.paced.keep(rolling.pace)
+    is_simple = session.target.simulation is not None and rolling.preflight is Preflight.AUTO
     settings = Settings(
         holder=rolling.holder or own_name(),
         keeps_going=rolling.keeps_going,
-        preflight=rolling.preflight,
+        preflight=Preflight.LOCAL if is_simple else rolling.preflight,
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,

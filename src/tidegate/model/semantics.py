@@ -68,7 +68,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
     deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
     waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
-    hook, may become well yet.
+    hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
+    is any number.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     children: ChildGates
     retry: Retry
     forbears: bool = False
+    workers: int = 0
 
 
 NOTHING = Ms(0)
@@ -174,6 +176,7 @@ FLUX = Semantics(
     patient=False,
     awaits_consent=False,
     children=ChildGates.GATES,
+    workers=4,
     retry=Retry(
         limit=ENDLESS, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),

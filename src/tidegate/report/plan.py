@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Because, Deed, Edge, Item, Plan, Step, items_of
+from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.names import count, name_from, name_step, name_unit
 from tidegate.report.rollout.rows import Row, Span, Style
@@ -69,7 +69,7 @@ class _Shown(NamedTuple):
 
 
 def _sign(item: Item, difference: Difference | None) -> tuple[str, Style]:
-    if item.deed is Deed.AWAIT:
+    if item.deed in AWAITED:
         return " ", Style.PLAIN
     return SIGNS[difference.deed] if difference else SIGNS[Fate.PRUNE]
 
@@ -125,8 +125,8 @@ def step_name(step: Step, *, several: bool = False) -> str:
 
 def _item_line(item: Item, difference: Difference | None) -> str:
     deed = difference.deed.value if difference else "delete"
-    if item.deed is Deed.AWAIT:
-        deed = "await"
+    if item.deed in AWAITED:
+        deed = item.deed.value
     asks = difference is not None and difference.deed is Fate.KEEP and item.asks
     note = " (hook)" if item.hook is not None else " (asks for confirmation)" if asks else ""
     return f"{deed:8}  {item.ref}{note}"

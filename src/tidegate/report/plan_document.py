@@ -9,7 +9,7 @@ import msgspec
 from tidegate.model.change import Difference
 from tidegate.model.objects import Spot
 from tidegate.model.plan import (
-    Deed,
+    AWAITED,
     Item,
     Plan,
     PlannedUnit,
@@ -128,7 +128,7 @@ def _step(step: Step, after: Iterable[str]) -> StepOut:
 
 def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
     ref = item.ref
-    operation = "await" if item.deed is Deed.AWAIT else difference.deed if difference else "delete"
+    operation = "await" if item.deed in AWAITED else difference.deed if difference else "delete"
     is_open = bool(item.body) and not is_confidential(item)
     changes = difference.fields if difference else ()
     return ObjectOut(

@@ -6,6 +6,7 @@ snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
 
 from tidegate.source.access import Access, Checkout
 from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
+from tidegate.source.composing import keep_directories, put_together
 from tidegate.source.credentials import keyring_of, keyring_of_secret
 from tidegate.source.fetch import fetch, leave_out, with_digest
 from tidegate.source.ignore import leaves_out_texts
@@ -25,10 +26,12 @@ __all__ = [
     "fetch_file",
     "find_checkouts",
     "find_vendored",
+    "keep_directories",
     "keyring_of",
     "keyring_of_secret",
     "leave_out",
     "leaves_out_texts",
+    "put_together",
     "read_head",
     "read_repository_map",
     "with_digest",

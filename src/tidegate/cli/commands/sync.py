@@ -59,10 +59,11 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
     "--preflight",
-    type=click.Choice(["local", "server"]),
-    default="local",
+    type=click.Choice(["auto", "local", "server"]),
+    default="auto",
     show_default=True,
-    help="Ask the server about every object before the first write, or only where needed.",
+    help="What the server is asked about before the first write: what rules here leave open, only "
+    "what webhooks, policies and CRDs have a word in, or every object.",
 )
 @click.option(
     "--on-failure",
@@ -155,10 +156,13 @@ class _Agreed(NamedTuple):
 def _agreed(previews: list[Preview]) -> str:
     """The plans that somebody agrees to. Raises where nobody does."""
     from tidegate.cli.consent import agree
+    from tidegate.report.findings import as_warning, finding_lines
     from tidegate.report.plan import summary_line
 
     if any(one.has_changes for one in previews):
-        agree((summary_line(one.differences) for one in previews), "Roll out?")
+        lines = [summary_line(one.differences) for one in previews]
+        lines += finding_lines(as_warning(note) for one in previews for note in one.contents)
+        agree(lines, "Roll out?")
     return " ".join(one.asked.digest for one in previews)
 
 

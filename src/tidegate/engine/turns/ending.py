@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.turns.ordering import settle_part, skip_behind, start_unit
+from tidegate.engine.turns.ordering import rest, settle_part, skip_behind, start_unit
 from tidegate.engine.turns.rollout import Turn, UnitRun
 from tidegate.engine.turns.waiting import leave_slot
 from tidegate.engine.vocabulary import (
@@ -99,6 +99,8 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     elif unit.unheld and unit.is_new:
         return  # there may be something to forget, though nothing is to be done
     if unit.unfinished:
+        if not any(step.state in BEGUN for step in unit.steps):
+            rest(turn, unit)
         return
     if unit.hooked and not unit.stopped:
         unit.hooked = False

@@ -133,7 +133,8 @@ def _awaits_its_group(unit: UnitRun) -> bool:
 def leave_slot(unit: UnitRun) -> list[UnitRun]:
     """A unit is at rest: those that waited for its slot, the first first.
 
-    One that failed keeps it. If all are kept so, whoever waits has to hear of that.
+    One that failed keeps it, unless it is a worker's. If all are kept so, whoever waits must hear
+    of that.
     """
     slots = unit.slots
     if slots is None:
@@ -141,7 +142,7 @@ def leave_slot(unit: UnitRun) -> list[UnitRun]:
     slots.queue.pop(unit.unit.id, None)
     if unit.admitted:
         unit.admitted = False
-        if unit.failed and not unit.unit.policy.carries_on:
+        if unit.failed and not unit.unit.policy.carries_on and not slots.rests:
             slots.failed.append(unit.unit.id)
         else:
             slots.under_way -= 1

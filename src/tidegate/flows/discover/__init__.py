@@ -100,11 +100,11 @@ async def discover(
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
-        members = [one.unit for family in found.families for one in family.members]
+        members = [one for family in found.families for one in family.members]
         told = (
             *found.findings,
             *tell_rolling(found.families, found.settings),
-            *tell_denied(members, found.settings),
+            *tell_denied(((one.unit, one.bases) for one in members), found.settings),
         )
         return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:

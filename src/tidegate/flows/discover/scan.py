@@ -54,9 +54,9 @@ PARTS = (
 HOLDERS = ("ConfigMap", "Secret")
 Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
-_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/")
+_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
 _OWN_KINDS = re.compile(
-    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
+    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
 _ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)

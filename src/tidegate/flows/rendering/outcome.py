@@ -41,7 +41,7 @@ class Rendered:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from.
+    the unit, what it was rendered from. `bases`: what its overlays name elsewhere.
     """
 
     documents: tuple[Document, ...]
@@ -52,6 +52,7 @@ class Rendered:
     notes: tuple[TidegateError, ...] = ()
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
+    bases: tuple[str, ...] = ()
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:
@@ -65,6 +66,7 @@ class Rendered:
             weakened=tuple(lack for one in parts for lack in one.weakened),
             notes=tuple(note for one in parts for note in one.notes),
             is_unread=any(one.is_unread for one in parts),
+            bases=tuple(base for one in parts for base in one.bases),
         )
 
 

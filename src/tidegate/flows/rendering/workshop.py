@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,10 +15,10 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
-from tidegate.errors import TidegateError
+from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
-from tidegate.model.source import Snapshot, SourceRef
+from tidegate.model.source import Portion, Snapshot, SourceRef
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
 from tidegate.render.footprint import KnownKeys
@@ -34,9 +34,11 @@ from tidegate.source import (
     VendoredChart,
     fetch,
     find_checkouts,
+    keep_directories,
     keyring_of,
     leave_out,
     leaves_out_texts,
+    put_together,
 )
 from tidegate.source.credentials import Keyring, Keyrings
 
@@ -183,11 +185,28 @@ class Workshop:
             access = msgspec.structs.replace(access, keyring=rings)
         try:
             tree = await fetch(source, access)
-            has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
-            leaves = ignore is not None and (ignore or has_rules or leaves_out_texts(tree.files))
-            return await leave_out(tree, ignore or "", access) if leaves else tree
+            return tree if ignore is None else await self.leave_out(tree, ignore)
         except TidegateError as error:
             return error
+
+    async def leave_out(self, tree: Snapshot, ignore: str) -> Snapshot:
+        """Without what these rules leave out, those of the tree, and those that always count."""
+        has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
+        if not (ignore or has_rules or leaves_out_texts(tree.files)):
+            return tree
+        return await leave_out(tree, ignore, await self.access(None))
+
+    async def keep_directories(
+        self, tree: Snapshot, wanted: Sequence[str], where: Place | None
+    ) -> Snapshot:
+        """These directories of a tree alone."""
+        return await keep_directories(tree, wanted, await self.access(None), where)
+
+    async def put_together(
+        self, own: Snapshot | None, parts: Sequence[tuple[Portion, Snapshot]]
+    ) -> Snapshot:
+        """One tree of several."""
+        return await put_together(own, parts, await self.access(None))
 
     async def workers_if_any(self) -> Workers | None:
         """Nothing where the Helm SDK is not installed."""
