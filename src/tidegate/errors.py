@@ -35,6 +35,7 @@ _TOKEN = re.compile(
     r"([?&;](?:[\w.-]*(?:token|password|passwd|secret|signature|credential)|sig|key|auth)=)[^&\s`'\"#]+",
     re.IGNORECASE,
 )
+_SPOT = re.compile(r"(?P<name>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
 _UNSEEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 
@@ -55,6 +56,16 @@ class Place:
             if self.column:
                 spot += f":{self.column}"
         return f"{spot} ({self.field})" if self.field else spot
+
+
+def parse_place(text: str) -> Place:
+    """A place that was written down as `file:line:column`; anything else is a name."""
+    found = _SPOT.fullmatch(text)
+    return (
+        Place(found["name"], int(found["line"]), int(found["column"] or 0))
+        if found
+        else Place(text)
+    )
 
 
 class TidegateError(Exception):

@@ -10,9 +10,9 @@ from tidegate.model.finding import Severity
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "findings.md"
-PACKAGES = ("dialect", "flows")
+PACKAGES = ("dialect", "flows", "report")
 """Who tells findings."""
-OURS = re.compile(r"^(argo|flux|schema|units|config|lint)\.[a-z-]+$")
+OURS = re.compile(r"^(argo|flux|schema|units|config|lint|preflight)\.[a-z-]+$")
 ROW = re.compile(r"^\| `([a-z.-]+)` \| ([a-z, ]+) \| .+ \| .+ \|$", re.MULTILINE)
 ERRORS = frozenset({"config.none"})
 """What looks like a code of a finding and is one of an error."""

@@ -130,9 +130,9 @@ async def test_a_kind_that_may_not_be_written_is_told_before_anything_is_written
     assert ran.code == 5, ran.stdout + ran.stderr
     place = guest.desk.namespace
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
-    assert f"Service {place}/web: at web.yaml:1:1: this user may not" in ran.stdout
-    assert f"create or patch `services` in namespace `{place}`" in ran.stdout
-    assert "ask for the right, or choose another context or user" in ran.stdout
+    assert f"Service {place}/web: this user may not create or patch" in ran.stderr
+    assert f"`services` in namespace `{place}`" in ran.stderr
+    assert "ask for the right, or choose another context or user" in ran.stderr
     assert guest.wrote() == []
 
 
@@ -154,7 +154,7 @@ async def test_what_may_not_be_deleted_is_told_before_anything_is_written(guest:
     place = guest.desk.namespace
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
     told = f"Service {place}/web: this user may not delete `services` in namespace `{place}`"
-    assert told in ran.stdout
+    assert told in ran.stderr
     assert guest.wrote() == before
 
 

@@ -207,12 +207,7 @@ def test_objects_carry_the_label_by_which_argo_cd_is_told_to_know_them(tmp_path:
 
     plan = tidegate("sync", repository.root, "--sandbox", "--dry-run", "-o", "json")
 
-    items = [
-        one["object"]["metadata"]
-        for step in json.loads(plan.stdout)["steps"]
-        for batch in step["batches"]
-        for one in batch
-    ]
+    items = [one["object"]["metadata"] for one in json.loads(plan.stdout)["objects"]]
     web = next(one for one in items if one["name"] == "web")
     assert web["labels"] == {"argocd.example/instance": "web"}
     assert web["annotations"] == {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
@@ -299,9 +294,11 @@ def test_differences_that_argo_cd_ignores_everywhere_are_none(tmp_path: Path) ->
     repository.put("apps/other.yaml", application("other", "other"))
     repository.put("other/all.yaml", setting("other"))
 
-    plan = tidegate("sync", repository.root, "--sandbox", "--dry-run", "-o", "json")
+    saved = tmp_path / "saved.plan"
+    tidegate("plan", repository.root, "--save", saved)
 
-    units = {one["id"]["name"]: one["policy"] for one in json.loads(plan.stdout)["units"]}
+    plan = json.loads(saved.read_text())["plan"]
+    units = {one["id"]["name"]: one["policy"] for one in plan["units"]}
     wanted = {
         "kind": "Deployment",
         "group": "apps",

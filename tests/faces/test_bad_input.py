@@ -51,7 +51,7 @@ UNREADABLE = {
     "a wave that is not a number": Case(
         config_map("late", wave="soon"),
         "dialect.wave",
-        "bad.yaml:1 (metadata.annotations)",
+        'bad.yaml:5:17 (metadata.annotations["argocd.argoproj.io/sync-wave"])',
         'write a number in quotes, such as "-1"',
     ),
     "two objects with one name": Case(
@@ -108,8 +108,9 @@ def assert_refused(unit: Path, name: str, *sentences: str) -> None:
     ran = tidegate("sync", unit, "--sandbox", "--greenfield")
     assert ran.returncode == 3
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
-    (told,) = [line for line in ran.stdout.splitlines() if f" refused {name}: at " in line]
-    for sentence in ("bad.yaml:1:1: ", *sentences):
+    (told,) = [line for line in ran.stderr.splitlines() if f"]: {name}: " in line]
+    assert "\n  at bad.yaml:1:1\n" in f"{ran.stderr}\n"
+    for sentence in sentences:
         assert sentence in told
     assert "applied" not in ran.stdout
     assert "tries again" not in ran.stdout

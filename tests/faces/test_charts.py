@@ -53,13 +53,13 @@ def test_a_chart_comes_up_wave_by_wave(chart: str) -> None:
 
 
 @chart
-def test_without_an_operator_it_is_told_that_nobody_serves_the_database(chart: str) -> None:
+def test_without_an_operator_it_is_told_that_the_database_has_none(chart: str) -> None:
     ran = tidegate("simulate", f"charts/{chart}", "--greenfield")
 
     assert ran.returncode == 3
-    (why,) = [line.strip() for line in ran.stdout.splitlines() if "nobody serves" in line]
+    (why,) = [line.strip() for line in ran.stderr.splitlines() if "no operator for" in line]
     assert why.split(maxsplit=1)[1] == (
-        "nobody serves Database: no workload is known as the operator of kinda.rocks;"
+        "no operator for Database: no workload here is known to run one for kinda.rocks;"
         " a scenario has it with `given: {operators: [db-operator]}`"
     )
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
+import click
 import pytest
 
-from tidegate.cli.main import VERBS
+from tests.fakes.tidegate_runs import ROOT, kubeconfig
+from tidegate.cli.completing import complete_context, complete_engine
+from tidegate.cli.exit_codes import MEANINGS
+from tidegate.cli.exits import CHANGES, CODES
+from tidegate.cli.main import VERBS, cli
+from tidegate.errors import TidegateError
 
 HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.flows", "tidegate.engine")
 """What a verb imports when it runs, and not when its help is shown."""
@@ -76,3 +84,45 @@ def test_a_wrong_command_line_says_so_and_leaves_with_two() -> None:
     assert (unknown.returncode, wrong.returncode) == (2, 2)
     assert "frobnicate" in unknown.stderr
     assert "--colour" in wrong.stderr
+
+
+def test_a_misspelt_verb_is_told_with_the_one_that_may_be_meant() -> None:
+    ran = run("simulat", "examples/first")
+
+    assert ran.returncode == 2
+    assert "No such command 'simulat'. Did you mean 'simulate'?" in ran.stderr
+
+
+def test_the_version_is_an_option_too_and_help_a_verb() -> None:
+    assert run("--version").stdout == run("version").stdout
+    assert run("help", "cache", "clear").stdout == run("cache", "clear", "--help").stdout
+    assert run("help", "cashe").returncode == 2
+
+
+def test_exit_codes_are_one_table() -> None:
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
+    told = {int(code): meaning for code, meaning in re.findall(r"\| (\d+) \| (.*) \|", page)}
+    classes = [TidegateError]
+    for one in classes:
+        classes += one.__subclasses__()
+
+    used = {*CODES.values(), CHANGES, *(one.exit_code for one in classes), 2}
+    assert told == MEANINGS
+    assert used == {*MEANINGS}
+
+
+def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path, "https://example.org")
+    context = click.Context(cli, info_name="tidegate")
+    context.params = {"kubeconfig": str(config)}
+    option = click.Option(["--context"])
+
+    assert complete_context(context, option, "") == ["a"]
+    assert complete_context(context, option, "b") == []
+    context.params = {"kubeconfig": str(tmp_path / "nowhere")}
+    assert complete_context(context, option, "") == []
+    assert complete_engine(context, option, "argocd,") == [
+        "argocd,own",
+        "argocd,tidegate",
+        "argocd,flux",
+    ]

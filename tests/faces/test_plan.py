@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
+from tests.fakes.tidegate_runs import FIRST, ROOT, config_map, tidegate, write_unit
 
 PASSWORD = "only-for-this-example"
 
@@ -28,14 +28,24 @@ def test_the_document_of_a_plan_holds_every_object_and_no_value_of_a_secret() ->
     ran = tidegate("plan", FIRST, "-o", "json")
 
     plan = json.loads(ran.stdout)
-    items = [one for step in plan["steps"] for batch in step["batches"] for one in batch]
     assert ran.returncode == 0
-    assert plan["kind"] == "TidegatePlan"
-    assert len(items) == 10
+    assert (plan["kind"], plan["version"], plan["refused"]) == ("Plan", 1, 0)
+    assert plan["summary"] == {"create": 10}
+    assert len(plan["objects"]) == 10
     assert PASSWORD not in ran.stdout + ran.stderr
-    (secret,) = [one for one in items if one["item"]["ref"]["kind"]["name"] == "Secret"]
-    assert "object" not in secret
-    assert secret["sealed"]
+    (secret,) = [one for one in plan["objects"] if one["kind"] == "Secret"]
+    assert secret["object"] is None
+    assert (secret["operation"], secret["step"]) == ("create", "default/first/sync/-3")
+    assert secret["where"].startswith("examples/first/") or secret["where"].count(":") == 2
+
+
+def test_every_key_of_the_document_is_described() -> None:
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+
+    plan = json.loads(tidegate("plan", FIRST, "-o", "json").stdout)
+
+    keys = {*plan, *plan["units"][0], *plan["steps"][0], *plan["objects"][0]}
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
 
 
 def test_a_plan_says_by_its_exit_code_that_there_is_something_to_do(tmp_path: Path) -> None:
@@ -76,7 +86,7 @@ def test_a_chart_sees_the_version_of_the_cluster_it_is_planned_for(tmp_path: Pat
     planned = tidegate("plan", chart, "-o", "json", HOME=str(tmp_path))
     rendered = tidegate("render", chart, HOME=str(tmp_path))
 
-    assert '"version": "v1.36.4"' in planned.stdout, planned.stderr
+    assert '"version":"v1.36.4"' in planned.stdout, planned.stderr
     assert "version: v1.36.0" in rendered.stdout, rendered.stderr
 
 

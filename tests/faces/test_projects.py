@@ -306,12 +306,10 @@ def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
     repository.put("projects/team.yaml", project())
     refused = synced(repository)
 
-    users = {
-        one["id"]["name"]: (one["policy"].get("identity") or {}).get("user")
-        for one in json.loads(plan.stdout)["units"]
-    }
+    units = json.loads(plan.stdout)["units"]
+    users = {one["unit"].rpartition("/")[2]: one["user"] for one in units}
     assert users["web"] == "system:serviceaccount:shop:deployer"
-    assert users["free"] is None
+    assert users["free"] == ""
     assert "`destinationServiceAccounts` has no account for it" in refused.stderr
     assert refused.returncode == 3
 

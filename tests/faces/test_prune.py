@@ -56,7 +56,8 @@ def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:
     shown, told = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
 
     assert (shown.returncode, shown.stderr) == (0, LEFT)
-    assert (told.returncode, told.stderr) == (0, LEFT)
+    note = json.loads(told.stderr)
+    assert (told.returncode, f"{note['severity']}: {note['sentence']}\n") == (0, LEFT)
     assert pruned(told) == ["old"]
 
 

@@ -95,8 +95,11 @@ def test_the_records_are_the_events(story: Story) -> None:
         records.take(event)
     records.end(story.evidence, COMMANDS)
 
-    read = [msgspec.json.decode(line, type=Event) for line in stream.getvalue().splitlines()]
+    lines = stream.getvalue().splitlines()
+    read = [msgspec.json.decode(line, type=Event) for line in lines[: len(story.events)]]
     assert read == story.events
+    ends = [msgspec.json.decode(line)["outcome"] for line in lines[len(story.events) :]]
+    assert ends == (["failed"] if story.evidence else [])
 
 
 async def test_the_failure_says_what_the_kubelet_says() -> None:

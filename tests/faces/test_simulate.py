@@ -82,5 +82,8 @@ def test_what_the_cluster_would_refuse_is_told_with_its_place(tmp_path: Path) ->
     ran = tidegate("simulate", write_unit(tmp_path / "unit", web=text))
 
     assert ran.returncode == 3
-    assert "invalid after 0.0s: ConfigMap default/web: at " in ran.stdout
-    assert "web.yaml:1:1: dada: unknown field" in ran.stdout
+    assert "nothing was applied: the cluster would refuse 1 object" in ran.stdout
+    told = (
+        "error[preflight.invalid]: ConfigMap default/web: dada: unknown field\n  at web.yaml:4:1\n"
+    )
+    assert told in ran.stderr

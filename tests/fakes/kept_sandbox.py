@@ -15,7 +15,7 @@ import pytest
 from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
 from tests.rollouts.records import StoreRecord
-from tidegate.cli.main import _run
+from tidegate.cli.main import run_words
 from tidegate.engine.drive import Driver
 from tidegate.flows import rollout, session
 from tidegate.flows.wiring import Simulation, Worker, make_living
@@ -116,7 +116,7 @@ class KeptSandbox:
     def run(self, *words: str | Path) -> Ran:
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = _run([*map(str, words)])
+            code = run_words([*map(str, words)])
         return Ran(code, out.getvalue(), err.getvalue(), 0)
 
     def sync(self, root: Path, *words: str) -> Ran:

@@ -45,11 +45,11 @@ def test_what_is_an_application_s_own_stays_missing_unless_a_scenario_gives_it(
 def test_a_plain_kind_of_a_version_that_is_gone_is_never_assumed(tmp_path: Path) -> None:
     text = "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: web}\n"
 
-    code, told, _ = tidegate("simulate", tmp_path, text)
+    code, told, aside = tidegate("simulate", tmp_path, text)
 
     assert code == 3
     assert "assumed" not in told
-    assert "the cluster does not serve `extensions/v1beta1 Ingress`" in told
+    assert "the cluster does not serve `extensions/v1beta1 Ingress`" in aside
 
 
 def test_a_sync_on_a_simulated_cluster_tells_what_it_assumes_beside_the_rollout(

@@ -139,8 +139,7 @@ metadata: {name: worker}
 def test_a_kind_that_rows_know_as_cluster_wide_is_planned_in_no_namespace(tmp_path: Path) -> None:
     _, told, _ = tidegate("plan", tmp_path, CLUSTER_WIDE, "-o", "json", "--namespace", "shop")
 
-    steps = json.loads(told)["steps"]
-    refs = [one["item"]["ref"] for step in steps for batch in step["batches"] for one in batch]
+    refs = json.loads(told)["objects"]
     assert len(refs) == 4
     assert [ref["namespace"] for ref in refs] == [""] * 4
 

@@ -30,7 +30,10 @@ from tidegate.model.policy import Order, Policy
 
 Answer = TypeVar("Answer")
 COMMANDLINE = ParameterSource.COMMANDLINE
-PLAIN = ("name", "namespace", "values", "parameters", "sync_options", "ignore_waves")
+PLAIN = (
+    *("name", "namespace", "values", "parameters", "string_parameters", "file_parameters"),
+    *("sync_options", "ignore_waves"),
+)
 """What is said of a plain unit, and of nothing else."""
 SIMULATED = ("scenario", "profile", "operators", "seed", "pace")
 """What is said of a simulated cluster, and of nothing else."""

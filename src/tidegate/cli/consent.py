@@ -18,8 +18,13 @@ OFFLINE = "none; compared with an empty cluster"
 def say_target(told: Given, named: str = "") -> None:
     """The first line for people. `named`: what to call it instead."""
     if told["output"] != "json":
-        for name in [named] if named else name_target(target_of(told)):
+        for name in target_names(told, named):
             say(f"target: {name}")
+
+
+def target_names(told: Given, named: str = "") -> list[str]:
+    """The clusters that are chosen, as people know them; or what to call them instead."""
+    return [named] if named else name_target(target_of(told))
 
 
 def needs_consent(told: Given) -> bool:

@@ -1,4 +1,4 @@
-"""Exit codes: one table."""
+"""How a rollout ended, as an exit code of the one table."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from tidegate.errors import escaped, harmless
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.ending import rollout_ending
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import explain_failure
 from tidegate.report.rollout.lines import Lines
@@ -47,8 +48,12 @@ class Records:
     def say(self, notice: str) -> None:
         """Nothing but events."""
 
-    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:
-        """The last event has said so."""
+    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:  # noqa: ARG002 - theirs
+        """Of what failed, all that is known: why, its log, its Events."""
+        if not _has_failed(self._course):
+            return
+        document = rollout_ending(self._course, evidence)
+        self._outlet.write(f"{harmless(msgspec.json.encode(document).decode())}\n")
 
 
 class Log:

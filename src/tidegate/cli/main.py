@@ -15,8 +15,16 @@ from typing import NoReturn
 
 import click
 
-from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
-from tidegate.errors import OutputError, TidegateError, errors_of
+from tidegate.cli.saying import (
+    CLOSED,
+    forget,
+    say_document,
+    say_lines,
+    speak_json,
+    speaks_json,
+    unheard,
+)
+from tidegate.errors import OutputError, Place, TidegateError, errors_of
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -30,6 +38,7 @@ VERBS = {
     "explain": "Print the page of a rule of `lint`.",
     "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
+    "help": "Show how a command is called, or what exit codes mean.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
@@ -48,6 +57,7 @@ VERBS = {
 """Each has a module of its name with a function of its name; the line is its short help."""
 
 A_BUG = "error[bug]: this is a bug in tidegate; please report it with the lines above"
+NOWHERE = Place("")
 BUG, INTERRUPTED, INPUT = 1, 130, 3
 NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
 """Why a stream takes no more."""
@@ -67,13 +77,39 @@ class _Verbs(click.Group):
             raise TypeError(command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Whoever misspells a verb is told the nearest one."""
+        word = args[0] if args else ""
+        if word and word not in VERBS and not word.startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only for who misspells
+
+            near = get_close_matches(word, VERBS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            ctx.fail(f"No such command '{word}'.{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """From the table, so that nothing is imported."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, VERBS[name]) for name in sorted(VERBS)])
 
 
+def _show_version(ctx: click.Context, _option: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click's
+    if is_asked:
+        ctx.exit(cli.main(["version"], standalone_mode=False) or 0)
+
+
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Prove, preview and roll out the order of a GitOps repository."""
 
@@ -84,7 +120,7 @@ def main() -> NoReturn:
     if sys.stdout is None:
         sys.exit(_show_unheard(unheard(errno.EBADF)))
     try:
-        code = _run(sys.argv[1:])
+        code = run_words(sys.argv[1:])
     except SystemExit:
         code = OutputError.exit_code  # click's own way to leave where nobody reads its help
     sys.exit(code)
@@ -97,19 +133,18 @@ def _speak_utf8() -> None:
         os.execv(sys.executable, again)  # noqa: S606 - it is ourselves
 
 
-def _run(arguments: list[str]) -> int:
+def run_words(arguments: list[str]) -> int:
+    """Run a verb as it is typed, show what went wrong, and give the exit code."""
+    speak_json(_wants_json(arguments))
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        return _say(_last_words(error), INTERRUPTED)
+        return _tell("interrupted", _last_words(error), INTERRUPTED)
     except click.ClickException as error:
-        return _say(_usage(error), error.exit_code)
+        told = error.format_message() if speaks_json() else _usage(error)
+        return _tell("usage", told, error.exit_code)
     except TidegateError as error:
-        return (
-            _show_unheard(error)
-            if isinstance(error, OutputError)
-            else _say(str(error), error.exit_code)
-        )
+        return _show_unheard(error) if isinstance(error, OutputError) else _show(error)
     except ExceptionGroup as group:
         return _show_group(group)
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a bug, but for help
@@ -119,7 +154,7 @@ def _run(arguments: list[str]) -> int:
 
 def _show_unheard(error: OutputError) -> int:
     """Who closed a pipe has read enough."""
-    return error.exit_code if error.code == CLOSED else _say(str(error), error.exit_code)
+    return error.exit_code if error.code == CLOSED else _show(error)
 
 
 def _show_bug(error: Exception) -> int:
@@ -150,10 +185,41 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
         return _say(f"{''.join(traceback.format_exception(group))}\n{A_BUG}", BUG)
-    errors = sorted(errors_of(ours), key=lambda error: (str(error.where), error.code))
+    errors = sorted(errors_of(ours), key=lambda error: (error.where or NOWHERE, error.code))
     for error in errors:
-        _say(str(error), error.exit_code)
+        _show(error)
     return max((error.exit_code for error in errors), default=INPUT)
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether a program reads what is told, by words that may be wrong otherwise."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        one in {"-ojson", "--output=json"} or (one in {"-o", "--output"} and value == "json")
+        for one, value in pairs
+    )
+
+
+def _show(error: TidegateError) -> int:
+    """The one place where errors are told."""
+    if not speaks_json():
+        return _say(str(error), error.exit_code)
+    where = str(error.where) if error.where else None
+    document = {"code": error.code, "severity": "error", "sentence": error.problem}
+    say_document({**document, "where": where, "why": "", "fix": error.hint})
+    return error.exit_code
+
+
+def _tell(code: str, text: str, exit_code: int) -> int:
+    """What is no error of ours: a word that is not known, or an interruption."""
+    return (
+        _show_as(TidegateError(code, text), exit_code) if speaks_json() else _say(text, exit_code)
+    )
+
+
+def _show_as(error: TidegateError, exit_code: int) -> int:
+    _show(error)
+    return exit_code
 
 
 def _say(text: str, code: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.decorators import FC
 
-from tidegate.cli.saying import hand_out, say, say_lines
+from tidegate.cli.saying import hand_out, say, say_document, speaks_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,13 +51,22 @@ def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms |
 
 
 def _check_pairs(
-    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+    _ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     for value in values:
         name, sign, _ = value.partition("=")
         if not sign or not name:
-            raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint="--set")
+            raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint=option.opts[0])
     return tuple((name, text) for name, _, text in (value.partition("=") for value in values))
+
+
+def _check_file_pairs(
+    ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    pairs = _check_pairs(ctx, option, values)
+    for _, path in pairs:
+        _FILE.convert(path, option, ctx)
+    return pairs
 
 
 def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
@@ -79,11 +88,32 @@ parameters = click.option(
     callback=_check_pairs,
     help="A chart's value, NAME=VALUE; may be repeated.",
 )
+string_parameters = click.option(
+    "--set-string",
+    "string_parameters",
+    multiple=True,
+    callback=_check_pairs,
+    help="The same, and VALUE is a text whatever it looks like.",
+)
+file_parameters = click.option(
+    "--set-file",
+    "file_parameters",
+    multiple=True,
+    callback=_check_file_pairs,
+    metavar="NAME=FILE",
+    help="A chart's value that is what stands in a file; may be repeated.",
+)
 timeout = click.option(
     "--timeout", default="", callback=_check_span, help="Stop cleanly after so long, such as 30m."
 )
 offline = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
+)
+root = click.option(
+    "--root",
+    default=None,
+    type=click.Path(exists=True, file_okay=False),
+    help="The directory that overlays may reach; the repository's if not given.",
 )
 repo_map = click.option(
     "--repo-map",
@@ -104,7 +134,7 @@ api_versions = click.option(
     multiple=True,
     callback=_split,
     metavar="GROUP/VERSION[/KIND]",
-    help="APIs that charts see besides the usual ones; may be repeated, or parted by commas.",
+    help="APIs that charts see besides the usual ones; may be repeated, or given as A,B.",
 )
 
 
@@ -122,17 +152,27 @@ text_or_json = click.option(
 
 def say_notes(notes: Iterable[TidegateError]) -> None:
     """Tell what is not certain, beside the output."""
-    for note in notes:
-        say_lines(f"note: {note}", err=True)
+    from tidegate.report.findings import as_warning  # noqa: PLC0415 - only when a verb runs
+
+    say_findings(map(as_warning, notes))
 
 
 def say_findings(findings: Iterable[Finding]) -> int:
     """Tell what was found, beside the output. Gives the exit code: errors are input at fault."""
-    from tidegate.report.findings import finding_lines, is_error  # noqa: PLC0415 - only when a verb runs
+    from tidegate.report.findings import (  # noqa: PLC0415 - only when a verb runs
+        finding_document,
+        finding_lines,
+        in_order,
+        is_error,
+    )
 
     findings = tuple(findings)
-    for line in finding_lines(findings):
-        say(line, err=True)
+    if speaks_json():
+        for one in in_order(findings):
+            say_document(finding_document(one))
+    else:
+        for line in finding_lines(findings):
+            say(line, err=True)
     return INPUT if any(map(is_error, findings)) else 0
 
 

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+import msgspec
+
 from tidegate.cli import options
+from tidegate.cli.consent import say_target, target_names
 from tidegate.cli.saying import hand_out, say
+from tidegate.cli.terminal import Outlet, ability_of
+from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found
-from tidegate.flows.preview import Preview, plan_document
-from tidegate.report.plan import plan_lines
+from tidegate.flows.preview import Preview
+from tidegate.report.plan import plan_rows
+from tidegate.report.plan_document import plan_out
+from tidegate.report.rollout.rows import plain
 
 
-def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
-    """Each plan, step by step or as a document; then what was found. Gives the exit code."""
+def show_found(found: Found, previews: list[Preview], told: Given, target: str = "") -> int:
+    """Each plan, step by step or as a document; then what was found. Gives the exit code.
+
+    `target`: what the clusters are called, where that is not what they are.
+    """
+    say_target(told, target)
+    json = told["output"] == "json"
     for family, one in zip(found.families, previews, strict=False):
         options.say_notes(one.notes)
         if json:
-            hand_out(plan_document(one).decode())
+            named = target_names(told, target)
+            document = plan_out(one.plan, one.differences, one.refused, named)
+            hand_out(msgspec.json.encode(document).decode())
             continue
         if len(previews) > 1:
             say(f"{family.entry}, from {family.members[0].unit.where}")
-        for line in plan_lines(one.plan, one.differences):
-            say(line)
+        _show_plan(one)
     more = (finding for one in previews for finding in one.findings)
     return options.say_findings((*found.findings, *more))
+
+
+def _show_plan(one: Preview) -> None:
+    """In colours and with signs where somebody looks at it."""
+    ability = ability_of(sys.stdout, os.environ)
+    rows = plan_rows(one.plan, one.differences, one.refused, signs=ability.live)
+    if ability.live:
+        Outlet(sys.stdout).write_rows(rows, colours=ability.colours)
+        return
+    for row in rows:
+        say(plain(row))

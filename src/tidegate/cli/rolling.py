@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from tidegate.cli import options
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.assuming import show_absences
 from tidegate.cli.doing import Doing
-from tidegate.cli.saying import say
+from tidegate.cli.saying import note
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Given
 from tidegate.flows.assuming import open_assuming
@@ -22,6 +23,7 @@ from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
 from tidegate.model.event import Result
 from tidegate.model.plan import Plan
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
@@ -47,7 +49,8 @@ async def on_screen(
         async with opened as (session, found, absences):
             if "greenfield" in told:
                 doing.clear()
-                show_absences(absences, greenfield=greenfield, aside=True)
+                is_json = told["output"] == "json"
+                show_absences(absences, greenfield=greenfield, json=is_json, aside=True)
             title = ", ".join(str(one.entry) for one in found.families)
             screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)
@@ -62,11 +65,12 @@ async def show_rollout(
     target = session.target
     watched = PACE if screen.is_live and target.simulation is not None else None
     pace = watched if told["pace"] is None else told["pace"] or None
-    rolling = replace(rolling, pace=pace, within=told["timeout"])
+    rolling = replace(rolling, pace=pace, within=told["timeout"], explains=True)
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
+    options.say_findings(faults_of_rollout(screen.course, ended.evidence))
     for line in ended.unreported:
-        say(f"note: {line}", err=True)
+        note(line)
     return ended.result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TextIO
 
@@ -17,6 +18,7 @@ import click
 from tidegate.errors import OutputError, escaped, escaped_lines, harmless, without_user
 
 CLOSED = "output.closed"
+_SPEECH = {"json": False}
 
 
 def say(line: str, *, err: bool = False) -> None:
@@ -32,6 +34,31 @@ def say_lines(text: str, *, err: bool = False) -> None:
 def hand_out(document: str, *, end: str = "\n") -> None:
     """A document for programs, which read in it what was meant: JSON, or YAML."""
     _write(f"{harmless(document)}{end}", err=False)
+
+
+def speak_json(is_wanted: bool) -> None:  # noqa: FBT001 - it is all that is said
+    """Whether what goes wrong is told as JSON, each on a line; programs read it."""
+    _SPEECH["json"] = is_wanted
+
+
+def speaks_json() -> bool:
+    return _SPEECH["json"]
+
+
+def note(sentence: str, *, severity: str = "note") -> None:
+    """A sentence beside the output."""
+    if speaks_json():
+        document = {"code": "", "severity": severity, "sentence": sentence}
+        say_document({**document, "where": None, "why": "", "fix": ""})
+    else:
+        say(f"{severity}: {sentence}", err=True)
+
+
+def say_document(document: Mapping[str, object]) -> None:
+    """What went wrong, or might, for programs: beside the output, on a line of its own."""
+    import json  # noqa: PLC0415 - only where a program reads
+
+    _write(f"{harmless(without_user(json.dumps(document, ensure_ascii=False)))}\n", err=True)
 
 
 def _write(text: str, *, err: bool) -> None:

@@ -10,6 +10,7 @@ import click
 from click.decorators import FC
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_context
 
 if TYPE_CHECKING:
     from tidegate.model.moment import Ms
@@ -32,6 +33,8 @@ class Given(TypedDict, total=False):
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
+    string_parameters: tuple[tuple[str, str], ...]
+    file_parameters: tuple[tuple[str, str], ...]
     revision: str
     chart: str
     kube_version: str
@@ -40,6 +43,7 @@ class Given(TypedDict, total=False):
     include: str
     exclude: str
     offline: bool
+    root: str | None
     maps: tuple[str, ...]
     ignore_waves: bool
     sync_options: tuple[str, ...]
@@ -84,6 +88,8 @@ class Given(TypedDict, total=False):
     origins: bool
     objects: bool
     exit_code: bool
+    save: Path | None
+    plan: Path | None
     critical_path: bool
     why: tuple[str, str] | None
     output: str
@@ -145,6 +151,7 @@ NARROWING = (
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(
+        "-n",
         "--namespace",
         default="default",
         show_default=True,
@@ -155,6 +162,8 @@ UNIT = (
     *NAMING,
     options.values,
     options.parameters,
+    options.string_parameters,
+    options.file_parameters,
     click.option(
         "--recurse/--no-recurse", default=True, help="Read directories in a directory as well."
     ),
@@ -176,10 +185,16 @@ UNIT = (
     ),
     options.offline,
     options.repo_map,
+    options.root,
 )
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
-    click.option("--context", default=None, help="The context of the kubeconfig to use."),
+    click.option(
+        "--context",
+        default=None,
+        shell_complete=complete_context,
+        help="The context of the kubeconfig to use.",
+    ),
     click.option(
         "--cluster",
         "clusters",
@@ -236,7 +251,7 @@ WATCHING = (
         "--pace",
         type=click.FloatRange(min=0),
         default=None,
-        help="Seconds of a simulated cluster in one of ours; 0 is as fast as it goes.",
+        help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
     ),
     options.text_or_json,
 )

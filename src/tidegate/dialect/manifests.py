@@ -38,24 +38,38 @@ def read_manifests(
     is_namespaced: Scope,
     hidden: Sequence[tuple[FieldPath, ...]] = (),
 ) -> Manifests:
-    """Everything the documents ask for, marked as the unit's own.
+    """Everything the documents ask for. Raises what is wrong with one of them, or with several."""
+    found, errors = read_sound_manifests(unit, documents, is_namespaced, hidden)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("several objects cannot be read", errors)
+    return found
 
-    `hidden`: for each document, the fields with values that must not be shown. Raises a
-    DialectError for what is wrong with one of them, or a group of these.
+
+def read_sound_manifests(
+    unit: Unit,
+    documents: Iterable[Document],
+    is_namespaced: Scope,
+    hidden: Sequence[tuple[FieldPath, ...]] = (),
+) -> tuple[Manifests, list[DialectError]]:
+    """Everything the documents ask for, marked as the unit's own, and what is wrong with others.
+
+    `hidden`: for each document, the fields with values that must not be shown.
     """
     reading = _Reading(unit, is_namespaced)
     for document, fields in zip(documents, chain(hidden, repeat(())), strict=False):
         reading.take(document, fields)
-    reading.check()
     manifests, namespace = tuple(reading.manifests), unit.destination.namespace
     if unit.policy.creates_namespace and namespace:
         manifests = _with_namespace(manifests, namespace, unit.policy)
-    return Manifests(
+    found = Manifests(
         unit=unit,
         manifests=manifests,
         before_deletion=tuple(reading.ends[End.PRE_DELETE]),
         after_deletion=tuple(reading.ends[End.POST_DELETE]),
     )
+    return found, reading.errors
 
 
 class _Reading:
@@ -68,7 +82,7 @@ class _Reading:
         self._policy = unit.policy
         self._is_namespaced = is_namespaced
         self._seen: dict[tuple[str, str, str, str], Place] = {}
-        self._errors: list[DialectError] = []
+        self.errors: list[DialectError] = []
 
     def take(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
         hook = None if self._policy.order is Order.STAGES else read_hook(self._heard(document).body)
@@ -77,7 +91,7 @@ class _Reading:
         try:
             made = self._manifest(document, hook, hidden)
         except DialectError as error:
-            self._errors.append(error)
+            self.errors.append(error)
             return
         if hook is None:
             self.manifests.append(made)
@@ -85,13 +99,6 @@ class _Reading:
         self.manifests += [msgspec.structs.replace(made, phase=phase) for phase in hook.phases]
         for end in hook.ends:
             self.ends[end].append(made)
-
-    def check(self) -> None:
-        """Raise what was wrong: nothing, one thing, or all of it together."""
-        if len(self._errors) == 1:
-            raise self._errors[0]
-        if self._errors:
-            raise ExceptionGroup("several objects cannot be read", self._errors)
 
     def _manifest(
         self, document: Document, hook: Hook | None, hidden: tuple[FieldPath, ...]

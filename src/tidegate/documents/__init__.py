@@ -8,12 +8,20 @@
 """
 
 from tidegate.documents.document import Document, Duplicate, FieldPath
-from tidegate.documents.reader import find_place, find_places, read, read_value, refuse_duplicates
+from tidegate.documents.reader import (
+    duplicate_errors,
+    find_place,
+    find_places,
+    read,
+    read_value,
+    refuse_duplicates,
+)
 
 __all__ = [
     "Document",
     "Duplicate",
     "FieldPath",
+    "duplicate_errors",
     "find_place",
     "find_places",
     "read",

@@ -34,15 +34,21 @@ def read_value(source: str | bytes, name: str) -> Json:
 def refuse_duplicates(documents: Iterable[Document]) -> None:
     """Raise for the first key that is written twice, for callers that take no such file."""
     for document in documents:
-        for twice in document.duplicates:
-            field = path_text(twice.path)
-            raise DocumentError(
-                "documents.duplicate",
-                f"the key `{field}` is written twice: in line {twice.first.line}"
-                f" and in line {twice.last.line}, and Kubernetes drops the first",
-                where=Place(twice.last.name, twice.last.line, twice.last.column, field),
-                hint="remove one of the two",
-            )
+        for error in duplicate_errors(document):
+            raise error
+
+
+def duplicate_errors(document: Document) -> Iterator[DocumentError]:
+    """Each key of a document that is written twice."""
+    for twice in document.duplicates:
+        field = path_text(twice.path)
+        yield DocumentError(
+            "documents.duplicate",
+            f"the key `{field}` is written twice: in line {twice.first.line}"
+            f" and in line {twice.last.line}, and Kubernetes drops the first",
+            where=Place(twice.last.name, twice.last.line, twice.last.column, field),
+            hint="remove one of the two",
+        )
 
 
 def find_place(source: str | bytes, document: Document, path: FieldPath) -> Place:

@@ -173,6 +173,9 @@ class Driver:
                 self._errands.run(open_rollout(self._site, self._asked), self._opened)
             return
         self._tell_of(Told.OBJECT_REFUSED, opening.faults)
+        if self._site.settings.only_looks:
+            self._end(Event(self.world.now(), Told.ROLLOUT_ENDED, reason="stopped"))
+            return
         keeps_going = self._site.settings.keeps_going and not self._begun
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
@@ -195,9 +198,22 @@ class Driver:
     def _tell_of(self, told: Told, objects: list[Fault]) -> None:
         now = self.world.now()
         for step, ref, trouble in objects:
-            why = (trouble.reason, trouble.sentence)
-            unit, cluster = step.unit, step.cluster
-            self._emit(Event(now, told, step.id, ref, *why, unit=unit, cluster=cluster))
+            origin = self._site.origin_of(step, ref)
+            for field, sentence in trouble.parts or (("", trouble.sentence),):
+                self._emit(
+                    Event(
+                        now,
+                        told,
+                        step.id,
+                        ref,
+                        trouble.reason,
+                        sentence,
+                        unit=step.unit,
+                        cluster=step.cluster,
+                        field=field,
+                        where=origin,
+                    )
+                )
 
     def _refuse(self) -> None:
         """Nothing of a plan is begun of which something cannot be taken."""

@@ -62,6 +62,8 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     site.parts |= _parts(asked)
     before = [site.holds[unit.id].looked for unit in asked.units]
     opening = yield from _open(site, asked)
+    if site.settings.only_looks:
+        return opening
     yield from site.holds.be_alive(opening.due)
     if before != [site.holds[unit.id].looked for unit in asked.units]:
         # A unit for which an earlier plan had waited was taken meanwhile.
@@ -89,11 +91,10 @@ def _open(site: Site, asked: Plan) -> Errand[Opening]:
     if faults and not site.settings.keeps_going:
         due = {}
     taken = [] if faults else taken_over(site, examined)
-    placed = [_placed(fault, plan) for fault in faults]
     able = tuple(name for name in due if name not in wrong)
     under_way = dict.fromkeys(one[0].unit for one in examined if _is_awaited(site, one))
     begun = tuple(name for name in able if name in under_way)
-    return Opening(asked, plan, placed, taken, able, begun)
+    return Opening(asked, plan, faults, taken, able, begun)
 
 
 def _is_awaited(site: Site, examined: Examined) -> bool:
@@ -149,17 +150,6 @@ def _parts(plan: Plan) -> dict[UnitId, Plan]:
         )
         for unit in plan.units
     }
-
-
-def _placed(fault: Fault, plan: Plan) -> Fault:
-    """The fault with the place in the user's files, where it is known."""
-    step, ref, trouble = fault
-    items = (item for one in plan.steps if one.id == step.id for item in items_of(one))
-    origin = next((item.origin for item in items if item.ref == ref), "")
-    if not origin:
-        return fault
-    sentence = f"at {origin}: {trouble.sentence}"
-    return step, ref, msgspec.structs.replace(trouble, sentence=sentence)
 
 
 def complete(

@@ -38,6 +38,8 @@ class Settings:
     namespace: str = NAMESPACE
     keeps_going: bool = False
     """A unit with a fault is left out, and what waits for it; the others begin."""
+    only_looks: bool = False
+    """It ends before anything is done, and has told what would be refused."""
     preflight: Preflight = Preflight.LOCAL
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     """Units of which it is known beforehand that nothing can be done, and why."""
@@ -103,6 +105,11 @@ class Site:
     def may_bring(self) -> list[Step]:
         """The steps of which it counts what they bring, or may bring."""
         return [step for step in self.steps.values() if step.id not in self.expanded]
+
+    def origin_of(self, step: Step, ref: Ref) -> str:
+        """Where an object of a step stands in the user's files; empty where nobody knows."""
+        items = items_of(self.steps.get(step.id, step))
+        return next((item.origin for item in items if item.ref == ref), "")
 
     def steps_of(self, unit: UnitId) -> list[Step]:
         return [self.steps[name] for name in self._by_unit.get(unit, ())]

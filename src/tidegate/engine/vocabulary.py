@@ -67,11 +67,15 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
-    """Why something was not done. A final one is not worth another try."""
+    """Why something was not done. A final one is not worth another try.
+
+    `parts`: the same field by field, where it is about fields.
+    """
 
     reason: str
     sentence: str
     final: bool = False
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 class Begun(msgspec.Struct, frozen=True):

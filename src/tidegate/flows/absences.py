@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 import msgspec
 from msgspec import structs
@@ -18,10 +17,11 @@ from msgspec import structs
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import Place
 from tidegate.flows.brought_objects import WORKLOADS, Body, BroughtObjects, KindName, made_of
+from tidegate.flows.custom_kinds import NAME, may_be_custom
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import ground_of
 from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, metrics_for
-from tidegate.flows.planning import Read, read_members
+from tidegate.flows.reading import Read, read_members
 from tidegate.flows.session import Session
 from tidegate.flows.wiring import known_to
 from tidegate.graph.build import build_graph
@@ -33,7 +33,6 @@ from tidegate.model.graph import Asker, LackKind, MissingThing
 from tidegate.model.objects import Kind, Ref, Served, identity
 from tidegate.model.operators import Effect, Operator
 from tidegate.model.plan import Plan
-from tidegate.schema.builtin import served_kinds
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
 from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
@@ -51,7 +50,6 @@ DECRYPTION = "decryption"
 SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
 WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Kinds of which nobody knows the scope are cluster-wide if their names say so."""
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 NOBODY = Kind("", "", "")
 MOST_READ = 500
 
@@ -115,10 +113,10 @@ class _Survey:
         absent = await self._missing(session, wanted)
         needy: dict[Kind, dict[Ref, None]] = {}
         for ref, _ in self.brought.objects:
-            if _may_be_custom(ref.kind):
+            if may_be_custom(ref.kind):
                 needy.setdefault(ref.kind, {})[self._at_home(ref)] = None
         for ref in absent:
-            if _may_be_custom(ref.kind):
+            if may_be_custom(ref.kind):
                 kind = self._versioned(ref.kind)
                 homes = map(self._at_home, wanted[ref])
                 needy.setdefault(kind, {}).update(dict.fromkeys(homes))
@@ -201,7 +199,7 @@ class _Survey:
         sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
         if self._is_root(ref):
             sort = Lacking.ROOT
-        if kind == SERVICE and not any(_may_be_custom(one.kind) for one in needed_by):
+        if kind == SERVICE and not any(may_be_custom(one.kind) for one in needed_by):
             sort = Lacking.SERVICE
         if kind == (NAMESPACE.group, NAMESPACE.name):
             return Absence(
@@ -358,21 +356,14 @@ class _Survey:
         return next(one for one in all_known if (one.group, one.name) == same)
 
 
-def _may_be_custom(kind: Kind) -> bool:
-    """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
-    is_domain = "." in kind.group and kind.group not in builtin_groups()
-    parts = (kind.group, kind.version or "v1", kind.name.lower())
-    return is_domain and all(NAME.fullmatch(one) for one in parts)
-
-
 def _in_need(lack: MissingThing) -> Iterator[Asker]:
     """Those that cannot do without it. What Argo CD and Flux need themselves is theirs, unless it
     is a key; what others lean on of an operator counts also where they are well without.
     """
-    may_be_custom = lack.ref is not None and _may_be_custom(lack.ref.kind)
+    is_custom = lack.ref is not None and may_be_custom(lack.ref.kind)
     for one in lack.askers:
         is_engine = one.is_unit or (one.ref is not None and is_own_kind(one.ref.kind))
-        is_asked = one.effect is not Effect.NOTHING or may_be_custom
+        is_asked = one.effect is not Effect.NOTHING or is_custom
         if DECRYPTION in one.field or (is_asked and not is_engine):
             yield one
 
@@ -384,9 +375,3 @@ def _is_nameable(lack: MissingThing) -> bool:
         return False
     names = (ref.name, ref.namespace or "default", ref.kind.name.lower(), ref.kind.group or "core")
     return all(NAME.fullmatch(one) for one in names)
-
-
-@cache
-def builtin_groups() -> frozenset[str]:
-    """The groups that every server brings."""
-    return frozenset(one.kind.group for one in served_kinds())

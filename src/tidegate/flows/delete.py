@@ -13,7 +13,8 @@ from tidegate.flows.journal import Remembered, forget_unit, read_journal
 from tidegate.flows.leaving import find_contents
 from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
-from tidegate.flows.planning import Read, make_plan
+from tidegate.flows.planning import make_plan
+from tidegate.flows.reading import Read
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session

@@ -218,6 +218,7 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     found = await discover(pointed, setting, ask, lives)
     customs = read_customs(found.settings)
     session.follow(found.scripts, customs.label if customs.labels_only else "")
+    session.tree = found.scan.root
     return Found.of(found, pointed, session.craft.scripts)
 
 

@@ -106,10 +106,10 @@ class _Asking:
         unserved = why_unserved(background.behind, ref.kind, background.catalogue)
         if live is None:
             return Evidence(ref=ref, cluster=self._cluster, lacks=lacks, unserved=unserved)
-        pods = await self._pods(live)
+        pods, sets = await self._brood(live)
         bad = sorted(pods, key=_badness)[-MOST_PODS:][::-1]
         ends = tuple([await self._end(pod) for pod in bad])
-        notes = await self._notes(live, bad)
+        notes = await self._notes(live, sets, bad)
         return Evidence(
             ref=ref,
             cluster=self._cluster,
@@ -156,16 +156,17 @@ class _Asking:
     async def _ask(self, *requests: Request) -> tuple[Outcome, ...]:
         return await ask(self._world, *requests, cluster=self._cluster, within=PATIENCE)
 
-    async def _pods(self, live: Live) -> list[Body]:
-        """The pods of an object that are not as they should be."""
+    async def _brood(self, live: Live) -> tuple[list[Body], list[Body]]:
+        """The pods of an object that are not as they should be, and the sets they are made by."""
         if live.ref.kind == POD:
-            return [_read(live)]
+            return [_read(live)], []
         labels = write_labels(part(_read(live), "spec", "selector"))
         space = live.ref.namespace
         wanted = [List(Selection(kind, space, labels), MOST_READ) for kind in (POD, REPLICA_SET)]
         pods, sets = [_items(outcome) for outcome in await self._ask(*wanted)]
-        owners = {live.uid, *(text(one, "metadata", "uid") for one in _owned(sets, {live.uid}))}
-        return [pod for pod in _owned(pods, owners) if not _is_well(pod)]
+        own = _owned(sets, {live.uid})
+        owners = {live.uid, *(text(one, "metadata", "uid") for one in own)}
+        return [pod for pod in _owned(pods, owners) if not _is_well(pod)], own
 
     async def _end(self, pod: Body) -> PodEnd:
         ref = Ref(POD, text(pod, "metadata", "namespace"), text(pod, "metadata", "name"))
@@ -201,8 +202,12 @@ class _Asking:
             restarts=number(status, "restartCount"),
         )
 
-    async def _notes(self, live: Live, pods: list[Body]) -> tuple[KubeEvent, ...]:
+    async def _notes(self, live: Live, sets: list[Body], pods: list[Body]) -> tuple[KubeEvent, ...]:
+        """Events about it, about what makes its pods, and about those."""
         found = await self._events(live.ref, f"involvedObject.uid={live.uid}")
+        for one in sets[-MOST_PODS:]:
+            about = f"involvedObject.uid={text(one, 'metadata', 'uid')}"
+            found += await self._events(live.ref, about)
         names = [text(pod, "metadata", "name") for pod in pods] or _gone(found)[-MOST_PODS:]
         for name in names:
             about = f"involvedObject.kind=Pod,involvedObject.name={name}"

@@ -11,7 +11,7 @@ import msgspec
 from tidegate.documents import read
 from tidegate.errors import FileError, Place
 from tidegate.files import read_users_file
-from tidegate.flows.absences import builtin_groups
+from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.looking import body_of
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target, name_target, open_session

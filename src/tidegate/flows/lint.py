@@ -14,12 +14,12 @@ from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsErr
 from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
-from tidegate.flows.entering import Found, open_found
+from tidegate.flows.entering import Found, open_found, spot_of
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
 from tidegate.flows.lint_scene import LintedScene, as_assumed, look_around
-from tidegate.flows.planning import read_members
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.reading import read_members
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.lint.baseline import read_baseline, without_known, write_baseline
@@ -33,6 +33,7 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
+MISPLACED, MISSPELT = "ORD013", "argo.annotation"
 NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
@@ -62,7 +63,7 @@ async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Askin
     config = _config_of(pointed)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await look(one, session, asking) for one in found.apart()]
-        places = LintPlaces(found.scan.root)
+        places = LintPlaces.of(found.scan.root)
         report = _together(looks, found, config, places, asking)
         return _with_baseline(report, asking, places)
 
@@ -183,6 +184,7 @@ def _together(
             told.append(finding)
             if ignore is not None:
                 told.append(_no_reason(ignore, finding))
+    told = _without_echoes(told)
     levels = {**config.lint.severity, **asking.choice.levels}
     ordered = [_levelled(one, levels) for one in dict.fromkeys(told)]
     kept = [one for one in ordered if not is_spared(one, config.lint.ignore)]
@@ -198,6 +200,12 @@ def _together(
         else None,
         rules={one.id: one.title for one in RULES.values()},
     )
+
+
+def _without_echoes(told: list[Finding]) -> list[Finding]:
+    """What a rule says of an annotation is not said again by whoever read it."""
+    spots = {spot_of(one.where) for one in told if one.code == MISPLACED}
+    return [one for one in told if one.code != MISSPELT or spot_of(one.where) not in spots]
 
 
 def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:

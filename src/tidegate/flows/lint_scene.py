@@ -19,7 +19,7 @@ from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import Graphed, homes_of, spans_of
 from tidegate.flows.lint_course import GraphCourse
-from tidegate.flows.planning import Read
+from tidegate.flows.reading import Read
 from tidegate.flows.session import Session
 from tidegate.graph.happening import unseen_in
 from tidegate.graph.reach import StepReach

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
 from tidegate.dialect.tracking import SET
-from tidegate.documents import Document
-from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
-from tidegate.flows.bringing import BroughtUnits, KnownKinds
+from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.checks import settle_checks
-from tidegate.flows.discover.families import Family, Member, refuse_unrendered
+from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
 from tidegate.flows.projects import (
     closed_for_good,
     find_holds,
-    refused_objects,
     window_findings,
 )
-from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
-from tidegate.flows.rendering.outcome import notes_of
-from tidegate.flows.repeats import with_repeats
+from tidegate.flows.reading import Read, find_more, read_all, without_strangers
+from tidegate.flows.rendering import Rendered, refuse_unsound
 from tidegate.flows.session import Session
-from tidegate.flows.setting_aside import faults_of, set_aside, unpruned, without_own_words
+from tidegate.flows.setting_aside import set_aside, unpruned, without_own_words
 from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.strays import find_strays
 from tidegate.graph.declared import precedences_of
@@ -38,29 +33,6 @@ from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a unit deploys, and what it was rendered to."""
-
-    manifests: Manifests
-    rendered: Rendered
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of its objects are known."""
-        return not (self.rendered.locked or self.rendered.weakened)
-
-    @property
-    def notes(self) -> tuple[TidegateError, ...]:
-        """What is not certain; that there is nothing at all is rarely meant."""
-        notes, sources = notes_of(self.rendered), self.manifests.unit.sources
-        if self.rendered.documents or notes or not sources:
-            return notes
-        problem = f"`{sources[0].source}` has no objects"
-        hint = "look whether it is the right directory"
-        return (RenderError("render.nothing", problem, hint=hint),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +98,17 @@ async def make_plan(
     if resources:
         members = [_unpruning(one) for one in members]
     members = [replace(one, unit=_unbound(one.unit)) for one in members] if ends else members
-    reading = await _read_all(members, session)
-    wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
+    reading = await read_all(members, session)
+    findings += await find_more(reading, session)
+    wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
     known = {one.unit.id for one in wanted}
-    met = [_met(one, known) for one in wanted]
+    met = [without_strangers(one, known) for one in wanted]
     plan = build_plan(met, precedences_of(met), budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
-    pruning = [one for one in reading.read if one.manifests.unit.policy.prunes]
-    findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
-    faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
+    findings += _unpruned(reading.read)
+    faults = {one.unit.id: "it could not be rendered" for one in reading.faulty.values()}
     faults |= {unit: why for unit, why in (left_out or {}).items() if unit in known}
     findings += await find_strays((one.manifests for one in reading.read), session)
     holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
@@ -146,7 +118,7 @@ async def make_plan(
     faults |= refused
     return Planned(
         plan,
-        reading.read,
+        tuple(reading.read),
         (*findings, *reading.findings),
         faults,
         all_known,
@@ -254,109 +226,6 @@ def _in_no_step(unit: Unit) -> Finding:
     )
 
 
-def _refuse_empty(wanted: Manifests) -> Manifests:
-    """Raise where pruning would take all of a unit away because nothing is left of it."""
-    unit = wanted.unit
-    guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
-    if guarded and not wanted.manifests:
-        problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
-        hint = "look whether it is the right directory; `--allow-empty` goes on"
-        raise PlanError("plan.empty", problem, where=unit.where, hint=hint)
-    return wanted
-
-
-def _met(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
-    """Without dependencies on units that are not in the plan: of those it is told."""
-    unit = wanted.unit
-    kept = tuple(one for one in unit.dependencies if one.unit is None or one.unit in known)
-    if kept == unit.dependencies:
-        return wanted
-    return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadUnits:
-    """What units ask for, those of which that is not known, and what is said of these."""
-
-    read: tuple[Read, ...]
-    faulty: tuple[Member, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    refused: Mapping[UnitId, str] = field(default_factory=dict)
-
-
-async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
-    """What the rendered units of these ask for."""
-    return (await _read_all(members, session)).read
-
-
-async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
-    """Raises where what the user points at could not be rendered or read.
-
-    A unit of a repository that could not is at fault, and so is what it would bring.
-    """
-    members = list(members)
-    _refuse_unrendered(members)
-    brought = BroughtUnits.of(one.unit for one in members)
-    documents: dict[str, list[Document]] = {}
-    for one in members:
-        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    scopes = {
-        name: KnownKinds.of(await session.kinds(name), mine, session.craft.rules.known)
-        for name, mine in documents.items()
-    }
-    read: list[Read] = []
-    faulty: dict[UnitId, Member] = {}
-    refused: dict[UnitId, str] = {}
-    findings: list[Finding] = []
-    for member in members:
-        unit, rendered = member.unit, member.rendered
-        if isinstance(rendered, Unrendered) or unit.parent in faulty or unit.refused:
-            faulty[unit.id] = member
-            refused |= {unit.id: unit.refused} if unit.refused else {}
-            continue
-        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
-        if isinstance(found, Read):
-            manifests, repeats = with_repeats(found.manifests)
-            findings += repeats
-            told = await refused_objects(manifests, session)
-            if told:
-                refused[unit.id] = "its project does not allow all of it"
-                faulty[unit.id] = member
-                findings += told
-            else:
-                read.append(replace(found, manifests=manifests))
-        else:
-            faulty[unit.id] = member
-            findings += faults_of(unit, found)
-    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings), refused)
-
-
-def _refuse_unrendered(members: Iterable[Member]) -> None:
-    """Raise what is wrong with what the user points at."""
-    refuse_unrendered(members)
-
-
-def _attempt(
-    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
-) -> Read | list[TidegateError]:
-    """What a unit asks for, or what is wrong with it; of what is pointed at, that is raised."""
-    try:
-        return _read(unit, rendered, brought, scope)
-    except TidegateError as error:
-        if not unit.id.kind:
-            raise
-        return [error]
-    except ExceptionGroup as group:
-        if not unit.id.kind:
-            raise
-        return [*errors_of(group)]
-
-
-def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds) -> Read:
-    hidden = rendered.hidden
-    found = read_manifests(unit, rendered.documents, scope.is_namespaced, hidden)
-    manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
-    read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
-    if read.is_whole:
-        _refuse_empty(read.manifests)
-    return read
+def _unpruned(read: Iterable[Read]) -> list[Finding]:
+    pruning = [one for one in read if one.manifests.unit.policy.prunes]
+    return [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]

@@ -17,7 +17,7 @@ import msgspec
 
 from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.dialect.argo.options import what_is_wrong, with_options
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, WordsError
 from tidegate.files import read_users_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
@@ -26,6 +26,8 @@ from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
 from tidegate.model.policy import Policy
 from tidegate.model.release import (
+    FileParameter,
+    How,
     Inline,
     Layer,
     Parameter,
@@ -100,11 +102,14 @@ class Words(TypedDict, total=False):
     namespace: str
     values: tuple[str | Path, ...]
     parameters: tuple[tuple[str, str], ...]
+    string_parameters: tuple[tuple[str, str], ...]
+    file_parameters: tuple[tuple[str, str], ...]
     kube_version: str
     api_versions: tuple[str, ...]
     recurse: bool
     include: str
     exclude: str
+    root: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +152,7 @@ def point_at(
     Its name is the last part of its path, with those before it where the last says little: it never
     holds a revision.
     """
-    tree = _find(what, words.get("revision", ""), words.get("chart", ""))
+    tree = _find(what, words)
     namespace = words.get("namespace", "default")
     name = words.get("name") or _name_of(tree.parts)
     return Unit(
@@ -161,7 +166,7 @@ def point_at(
 def refuse_nowhere(pointed: Pointed) -> None:
     """Raise a RenderError for what is neither here, nor an address."""
     if not Path(pointed.what).is_file():
-        _find(pointed.what, pointed.words.get("revision", ""), pointed.words.get("chart", ""))
+        _find(pointed.what, pointed.words)
 
 
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
@@ -170,7 +175,8 @@ def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
         return () if path is None else read_ignored(read_users_file(path), str(path), jq.check)
 
 
-def _find(what: str, revision: str, chart: str) -> _Tree:
+def _find(what: str, words: Words) -> _Tree:
+    revision, chart = words.get("revision", ""), words.get("chart", "")
     path = Path(what).resolve()
     if chart:
         return _Tree(ChartSource(what, chart, revision), ".", (chart,))
@@ -179,7 +185,7 @@ def _find(what: str, revision: str, chart: str) -> _Tree:
     is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
     if revision or not (path.is_dir() or is_packed):
         raise _not_a_directory(what, revision)
-    root = root_of(path if path.is_dir() else path.parent)
+    root = root_of(path if path.is_dir() else path.parent, words.get("root"))
     *above, last = path.parts
     named = (*above, last.removesuffix(PACKED_CHART))
     return _Tree(LocalSource(str(root)), path.relative_to(root).as_posix(), named[1:])
@@ -241,8 +247,15 @@ def _request(tree: _Tree, words: Words) -> Release | Detected:
 
 def _layers(words: Words) -> tuple[Layer, ...]:
     files = (_values(str(one)) for one in words.get("values", ()))
-    parameters = (Parameter(name, value) for name, value in words.get("parameters", ()))
-    return (*files, Inline(), *parameters)
+    typed = (Parameter(*pair) for pair in words.get("parameters", ()))
+    texts = (Parameter(*pair, How.STRING) for pair in words.get("string_parameters", ()))
+    contents = (_content(*pair) for pair in words.get("file_parameters", ()))
+    return (*files, Inline(), *typed, *texts, *contents)
+
+
+def _content(name: str, path: str) -> FileParameter:
+    place = Path(path).resolve()
+    return FileParameter(name, place.name, root=str(place.parent))
 
 
 def _values(text: str) -> ValuesFile | ValuesAddress:
@@ -263,13 +276,23 @@ def standard_input() -> Iterator[str]:
         yield str(file)
 
 
-def root_of(path: Path) -> Path:
+def root_of(path: Path, bound: str | None = None) -> Path:
     """The repository of a path: overlays and charts may reach that far, and no farther.
 
-    Where there is none, it is what the path itself is built from.
+    Where there is none, it is what the path itself is built from; a `bound` of the user's counts
+    before both.
     """
+    if bound is not None:
+        return _within(path, Path(bound).resolve())
     found = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
     return found or reach_of(path)
+
+
+def _within(path: Path, root: Path) -> Path:
+    if not path.is_relative_to(root):
+        problem = f"`{path}` is not inside `{root}`, which is to be its root"
+        raise WordsError("words.root", problem, where=Place(str(path)), hint="give another --root")
+    return root
 
 
 def _not_a_directory(what: str, revision: str) -> RenderError:

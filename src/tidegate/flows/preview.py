@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,20 +18,21 @@ from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
+from tidegate.flows.refusals import find_refusals
 from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
+from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
-from tidegate.plan.wire import to_json
-from tidegate.render.own_key import OwnKey
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
+
+NOTHING = Plan.of(Fragment())
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,10 @@ class Preview:
     differences: dict[Spot, Difference]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
-    digest: str = ""
-    """Of what Git says, whatever lives."""
+    asked: Plan = NOTHING
+    """What Git says, whatever lives."""
+    refused: int = 0
+    """How many objects the cluster would not take."""
     contents: tuple[TidegateError, ...] = ()
     """Of the notes, those about what goes along and is others'."""
 
@@ -52,9 +55,11 @@ class Preview:
         return any(one.deed is not Fate.KEEP for one in self.differences.values())
 
 
-def plan_document(found: Preview) -> bytes:
-    """The plan as JSON, without a secret in it."""
-    return to_json(found.plan, OwnKey(os.environ).take())
+class LivePreview(NamedTuple):
+    """A preview, and the objects that live."""
+
+    preview: Preview
+    lives: dict[Spot, bytes]
 
 
 async def preview_found(
@@ -70,15 +75,26 @@ async def preview(
     session: Session,
     resources: tuple[str, ...] = (),
 ) -> Preview:
-    """Plan what the user points at, and compare it with what is there."""
-    found, _ = await preview_with_lives(families, session, resources)
-    return found
+    """Plan what the user points at, compare it with what is there, and ask what is refused."""
+    return (await preview_whole(families, session, resources)).preview
+
+
+async def preview_whole(
+    families: Sequence[Family],
+    session: Session,
+    resources: tuple[str, ...] = (),
+) -> LivePreview:
+    """The same, with the objects that live."""
+    found, lives = await preview_with_lives(families, session, resources)
+    refusals = await find_refusals(found.asked, session)
+    findings = (*found.findings, *refusals.findings)
+    return LivePreview(replace(found, findings=findings, refused=refusals.objects), lives)
 
 
 async def preview_with_lives(
     families: Sequence[Family], session: Session, resources: tuple[str, ...] = ()
-) -> tuple[Preview, dict[Spot, bytes]]:
-    """The same, with the objects that live."""
+) -> LivePreview:
+    """A plan beside what lives; nobody is asked whether it would be taken."""
     planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
     planned = planned if resources else await with_orphans(planned, session)
     plan = await with_prunes(planned.plan, world)
@@ -103,8 +119,9 @@ async def preview_with_lives(
         if item.hidden:
             found[spot] = mask_fields(found[spot], item.hidden)
     contents = await find_contents(plan, session)
-    notes, digest = (*planned.notes, *contents), planned.plan.digest
-    return Preview(plan, found, notes, planned.findings, digest, contents), lives
+    notes = (*planned.notes, *contents)
+    told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
+    return LivePreview(told, lives)
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -9,7 +9,9 @@ from typing import Protocol
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
+from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.planning import Planned
 from tidegate.flows.refreshing import ReadAgain, Refreshing
 from tidegate.flows.session import Session, own_name
@@ -32,9 +34,10 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects. `read_again`: makes the plan of what is there by
-    now; None where nobody can have changed it. `preflight`: a simulated cluster knows no more than
-    the rules here, so it is asked about what they leave open only if all is asked about.
+    `statuses`: what is said on units' own objects. `explains`: it is asked and told, meanwhile, why
+    gates wait. `read_again`: makes the plan of what is there by now; None where nobody can have
+    changed it. `preflight`: a simulated cluster knows no more than the rules here, so it is asked
+    about what they leave open only if all is asked about.
     """
 
     keeps_going: bool = False
@@ -45,6 +48,7 @@ class Rolling:
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
+    explains: bool = False
     read_again: ReadAgain | None = None
 
 
@@ -74,6 +78,23 @@ class RolledOut:
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
     """Run a plan to its end before an audience."""
     discretion, world, newest = Discretion.of(plan), session.world, plan
+    files, known = SourceFiles(session.tree), session.craft.rules.known
+
+    def background() -> Background:
+        return Background(
+            plan=newest, catalogue=known, discretion=discretion, behind=session.behind
+        )
+
+    def tell(event: Event) -> None:
+        placed = files.of_event(event) if event.field else event
+        audience.emit(discretion.hide_in(placed))
+
+    causes = Causes(world, audience.course, background, tell) if rolling.explains else None
+
+    def emit(event: Event) -> None:
+        tell(event)
+        if causes is not None:
+            causes.hear(event)
 
     async def follow(newer: Planned) -> None:
         nonlocal newest
@@ -83,26 +104,18 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         if rolling.statuses is not None:
             rolling.statuses.take(await make_statuses(newer, session))
 
-    hide, read = discretion.hide_in, rolling.read_again
+    read = rolling.read_again
     refreshing = Refreshing(read, follow) if read is not None else None
-    driver = make_driver(
-        plan,
-        session,
-        rolling,
-        lambda event: audience.emit(hide(event)),
-        refreshing.ask if refreshing else None,
-    )
+    driver = make_driver(plan, session, rolling, emit, refreshing.ask if refreshing else None)
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
-    if refreshing is None:
-        result = Result(await drive(driver, until=until))
-    else:
-        result = Result(await refreshing.drive(driver, plan.digest, until))
-    known = session.craft.rules.known
-    background = Background(
-        plan=newest, catalogue=known, discretion=discretion, behind=session.behind
+    story = (
+        drive(driver, until=until)
+        if refreshing is None
+        else refreshing.drive(driver, plan.digest, until)
     )
-    evidence = await inquire(world, audience.course, background)
+    result = Result(await (causes.beside(story) if causes else story))
+    evidence = await inquire(world, audience.course, background())
     unread = refreshing.untold if refreshing else []
     untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
     return RolledOut(_outcome(result, driver, audience.course), evidence, untold)

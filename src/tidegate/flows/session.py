@@ -41,6 +41,7 @@ from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.health.lua.machine import find_lua
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Served
+from tidegate.model.rendering import NOWHERE
 from tidegate.source.urls import without_password
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
@@ -93,6 +94,16 @@ def name_target(target: Target) -> list[str]:
     ]
 
 
+def servers_of(target: Target) -> dict[str, str]:
+    """By the names of clusters, the address of each; a simulated one has none."""
+    if target.simulation is not None:
+        return dict.fromkeys(target.contexts, "")
+    return {
+        name: without_password(find_target(context, kubeconfig=target.kubeconfig).server)
+        for name, context in target.contexts.items()
+    }
+
+
 @dataclass(slots=True)
 class Session:
     """A world that rollouts and questions share, and how what lives there is judged.
@@ -110,6 +121,8 @@ class Session:
     target: Target
     cel: ScriptWorkers | None = None
     """Evaluates expressions, where that can be done here."""
+    tree: Path = NOWHERE
+    """What the places of objects are in."""
     _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
 

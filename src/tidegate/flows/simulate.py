@@ -10,9 +10,9 @@ import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
-from tidegate.flows.absences import builtin_groups
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
+from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
@@ -24,14 +24,22 @@ from tidegate.model.absence import Absence
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.verdict import Health
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
+from tidegate.world.ask import ask
+from tidegate.world.calls import Get
+from tidegate.world.facts import Done
 
 HOLDER = "simulation"
+JOB = Kind("batch", "v1", "Job")
+AFTERWARDS = Ms(10 * MINUTE)
+"""How long it is looked what becomes of Jobs that nobody waits for."""
 OWN = "own"
 """Each unit by the rules of its own dialect, where these differ."""
 
@@ -44,7 +52,7 @@ class Simulated:
     and not brought. `evidence`: what is known of what failed.
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
-    operator writes.
+    operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     """
 
     name: str
@@ -57,6 +65,7 @@ class Simulated:
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
+    aftermath: tuple[tuple[Ref, str], ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -148,11 +157,41 @@ async def _simulate(
         result=ended.result,
         events=tuple(listener.events),
         notes=planned.notes,
-        findings=(*found.findings, *planned.findings),
+        findings=(
+            *found.findings,
+            *planned.findings,
+            *faults_of_rollout(listener.course, ended.evidence),
+        ),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
+        aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
+
+
+async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:
+    """What becomes of Jobs in last waves that their engine does not wait for."""
+    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.gates_last}
+    spots = {
+        Spot(step.cluster, item.ref): units[step.unit]
+        for step in plan.steps
+        if step.last and step.unit in units
+        for item in items_of(step)
+        if item.ref.kind == JOB and item.hook is None
+    }
+    if not spots:
+        return ()
+    world = session.world
+    await world.party().wait(Ms(world.now() + AFTERWARDS))
+    found: list[tuple[Ref, str]] = []
+    for spot, unit in spots.items():
+        (outcome,) = await ask(world, Get(spot.ref), cluster=spot.cluster)
+        if isinstance(outcome, Done) and outcome.live is not None:
+            body = msgspec.json.decode(outcome.live.body)
+            verdict = session.craft.judge(unit, body, world.now())
+            if verdict.health is Health.DEGRADED:
+                found.append((spot.ref, verdict.sentence))
+    return tuple(found)
 
 
 def _name(plan: Plan) -> str:

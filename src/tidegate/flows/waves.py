@@ -10,7 +10,8 @@ import msgspec
 from tidegate.dialect.argo.waves import WAVE, WEIGHT
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import plan_families
-from tidegate.flows.planning import Planned, Read
+from tidegate.flows.planning import Planned
+from tidegate.flows.reading import Read
 from tidegate.flows.session import Session
 from tidegate.flows.units import unit_rows
 from tidegate.graph.placing import place_of

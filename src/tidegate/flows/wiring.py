@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
+from tidegate.flows.custom_kinds import may_be_custom
 from tidegate.flows.rendering.capabilities import read_version
 from tidegate.model.expectation import Expectation
 from tidegate.model.given import GivenCluster
@@ -71,6 +72,13 @@ def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTa
     from tidegate.kube.config import load_target
 
     return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
+
+
+def context_names(kubeconfig: str | None) -> list[str]:
+    """All contexts there are, as kubectl finds them."""
+    from tidegate.kube.config import context_names
+
+    return context_names(kubeconfig, os.environ)
 
 
 def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
@@ -230,7 +238,7 @@ def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
     from tidegate.sandbox.world import Sandbox
 
     row = presence.row_for(catalogue, kind)
-    if not isinstance(world, Sandbox) or row is None:
+    if not isinstance(world, Sandbox) or row is None or not may_be_custom(kind):
         return ""
     for cluster in world.clusters.values():
         if not presence.is_served(catalogue, cluster.view, kind):

@@ -45,6 +45,12 @@ def load_target(
     return _resolve(wanted, found, files, environ)
 
 
+def context_names(kubeconfig: str | None, environ: Mapping[str, str]) -> list[str]:
+    """All contexts of a kubeconfig, sorted."""
+    files = _read_files(kubeconfig, environ)
+    return sorted({name for file in files for name in _stanzas(file, "context")})
+
+
 def _resolve(
     name: str, context: Stanza, files: tuple[ConfigFile, ...], environ: Mapping[str, str]
 ) -> KubeTarget:

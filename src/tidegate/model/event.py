@@ -66,6 +66,8 @@ class Told(StrEnum):
     HOOK_FINISHED = "hook.finished"
     HOOK_DELETED = "hook.deleted"
     GATE_WAITING = "gate.waiting"
+    GATE_EXPLAINED = "gate.explained"
+    """Why an object is not ready that a gate waits for; nothing: no cause is known any more."""
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
     RETRY_PLANNED = "retry.planned"
@@ -92,7 +94,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A moment, what it tells, its subject, a reason for programs and a sentence for people.
 
     The subject is a unit, one of its steps, and an object of the cluster, as far as it goes.
-    `until` is the moment that a wait ends at the latest.
+    `until` is the moment that a wait ends at the latest. `field` is what of an object it is about,
+    and `where` the place of that in the user's files.
     """
 
     at: Ms
@@ -104,3 +107,5 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     until: Ms = Ms(0)
     unit: UnitId | None = None
     cluster: str = ""
+    field: str = ""
+    where: str = ""

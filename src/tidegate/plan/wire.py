@@ -137,6 +137,12 @@ def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes], key: bytes) -
     return plan
 
 
+def read_items(text: bytes, *, name: str) -> dict[Ref, Item]:
+    """The objects of a plan as they are written down; those with a secret have no digest."""
+    steps = _read_document(text, Place(name)).steps
+    return {one.item.ref: one.item for step in steps for batch in step.batches for one in batch}
+
+
 def _turn(unit: PlannedUnit, veil: _Veil, what: str) -> PlannedUnit:
     return msgspec.structs.replace(unit, digest=veil.turn(unit.digest, what))
 

@@ -6,21 +6,40 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.errors import foreign
+from tidegate.errors import Place, TidegateError, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+
+NOWHERE = Place("")
 
 
 def is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
 
 
+def as_warning(error: TidegateError) -> Finding:
+    """What went wrong and did not end anything."""
+    return Finding(
+        code=error.code,
+        severity=Severity.WARNING,
+        sentence=error.problem,
+        where=error.where,
+        fix=error.hint,
+    )
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Each once, errors first, in the order of their places."""
+    ranks = {severity: rank for rank, severity in enumerate(Severity)}
+    return sorted(
+        dict.fromkeys(findings),
+        key=lambda one: (ranks[one.severity], one.where or NOWHERE, one.code),
+    )
+
+
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Each once, errors first, in the order of their places; the same of several places is one."""
-    ranks = {severity: rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(
-        dict.fromkeys(findings), key=lambda one: (ranks[one.severity], str(one.where), one.code)
-    )
+    ordered = in_order(findings)
     places: dict[Finding, list[Finding]] = {}
     for one in ordered:
         places.setdefault(structs.replace(one, where=None), []).append(one)

@@ -3,43 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
 from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.names import name_from, name_step, name_unit
+from tidegate.report.rollout.names import count, name_from, name_step, name_unit
+from tidegate.report.rollout.rows import Row, Span, Style
+
+SIGNS = {
+    Fate.CREATE: ("+", Style.GOOD),
+    Fate.CHANGE: ("~", Style.ODD),
+    Fate.REPLACE: ("~", Style.ODD),
+    Fate.RECREATE: ("~", Style.BAD),
+    Fate.PRUNE: ("-", Style.BAD),
+    Fate.KEEP: (" ", Style.FAINT),
+}
 
 
-def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
+def plan_rows(
+    plan: Plan, differences: dict[Spot, Difference], refused: int = 0, *, signs: bool = False
+) -> Iterator[Row]:
     """Each step with what is done to its objects; fields below those that change.
 
     Where there are several units, each has its steps below it, with why it comes where it does.
+    `refused`: how many objects the cluster would not take. `signs`: what comes, changes and goes
+    has a `+`, a `~` or a `-` before it.
     """
-    width = max((len(step_name(step)) for step in plan.steps), default=0)
+    shown = _Shown(differences, max((len(step_name(one)) for one in plan.steps), default=0), signs)
     if len(plan.units) == 1:
         for step in plan.steps:
-            yield from _step_lines(step, differences, width)
+            yield from shown.step(step)
     else:
-        yield from _unit_lines(plan, differences, width)
-    yield ""
-    yield summary_line(differences)
+        yield from _unit_rows(plan, shown)
+    yield ()
+    yield (Span(summary_line(differences), Style.STRONG),)
+    if refused:
+        yield (Span(f"the cluster would refuse {count(refused, 'object')}", Style.BAD),)
 
 
-def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> Iterator[str]:
+class _Shown(NamedTuple):
+    """What is known of all objects, and how they are shown."""
+
+    differences: dict[Spot, Difference]
+    width: int
+    signs: bool
+
+    def step(self, step: Step) -> Iterator[Row]:
+        name = step_name(step)
+        for item in items_of(step):
+            difference = self.differences.get(Spot(step.cluster, item.ref))
+            sign, style = _sign(item, difference)
+            deed = Span(f"{sign} " if self.signs else "", style)
+            head = Span(f"  {name:{self.width}}  ")
+            yield (head, deed, Span(_item_line(item, difference), style))
+            indent = " " * (self.width + 4 + (2 if self.signs else 0))
+            for line in _field_lines(difference, indent):
+                yield (Span(line, Style.FAINT),)
+            name = ""
+
+    def brings(self, step: Step, child: UnitId) -> Row:
+        gap = "  " if self.signs else ""
+        return (Span(f"  {step_name(step):{self.width}}  {gap}{'bring':8}  {child}"),)
+
+
+def _sign(item: Item, difference: Difference | None) -> tuple[str, Style]:
+    if item.deed in AWAITED:
+        return " ", Style.PLAIN
+    return SIGNS[difference.deed] if difference else SIGNS[Fate.PRUNE]
+
+
+def _unit_rows(plan: Plan, shown: _Shown) -> Iterator[Row]:
     units: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         units.setdefault(step.unit, []).append(step)
     brings, behind = _ties(plan, units)
     for number, (unit, mine) in enumerate(units.items()):
         if number:
-            yield ""
+            yield ()
         why = ", ".join(behind.get(unit, ()))
-        yield f"{name_unit(unit, mine[0].cluster)}{': ' if why else ''}{why}"
+        told = f"{': ' if why else ''}{why}"
+        yield (Span(name_unit(unit, mine[0].cluster), Style.STRONG), Span(told))
         for step in mine:
-            for child in brings.get(step.id, ()):
-                yield f"  {step_name(step):{width}}  {'bring':8}  {child}"
-            yield from _step_lines(step, differences, width)
+            yield from (shown.brings(step, child) for child in brings.get(step.id, ()))
+            yield from shown.step(step)
 
 
 def _ties(
@@ -67,15 +115,6 @@ def _reason(edge: Edge, before: Step, own: UnitId) -> str:
     file, _, _ = edge.where.partition(" (")  # the field is what the reason is called after
     where = f", {file}" if file else ""
     return f"after {other} ({edge.because}{where})"
-
-
-def _step_lines(step: Step, differences: dict[Spot, Difference], width: int) -> Iterator[str]:
-    name = step_name(step)
-    for item in items_of(step):
-        difference = differences.get(Spot(step.cluster, item.ref))
-        yield f"  {name:{width}}  {_item_line(item, difference)}"
-        yield from _field_lines(difference, " " * (width + 4))
-        name = ""
 
 
 def step_name(step: Step, *, several: bool = False) -> str:

@@ -14,10 +14,12 @@ from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
+from tidegate.report.rollout.ending import Failure, failures_of
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import listing
-from tidegate.report.rollout.reasons import grounds, reasons
+from tidegate.report.rollout.names import count, listing
+from tidegate.report.rollout.reasons import reasons
 from tidegate.report.rollout.rows import plain
+from tidegate.report.rollout.summary import INVALID, STOPPED
 
 NEVER = "-"
 MOST_NAMED = 3
@@ -44,6 +46,8 @@ class EngineRun:
     unwaited: Sequence[Ref] = ()
     unplayed: Sequence[Ref] = ()
     expecting: Expectation | None = None
+    aftermath: Sequence[tuple[Ref, str]] = ()
+    """What failed when it had passed, as nobody waited for it; and how."""
 
 
 @dataclass(slots=True)
@@ -55,20 +59,12 @@ class StepTimes:
     how: str = ""
 
 
-class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of an object that failed: why, what its pods printed last, its Events."""
-
-    ref: Ref
-    why: list[str] = []
-    log: list[str] = []
-    events: list[str] = []
-
-
 class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="engine.ended"):
     """How one engine ended, for programs.
 
     `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
-    it has one for, and nobody knows what the operator writes.
+    it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
+    engine had passed, as it does not wait for its last wave.
     """
 
     engine: str
@@ -79,6 +75,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     failures: tuple[Failure, ...] = ()
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
+    aftermath: tuple[Failure, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -91,9 +88,10 @@ def ending_of(run: EngineRun) -> Ending:
         lasted=Ms(last.at - first.at),
         expecting=run.expecting,
         sentence=_why(run.events),
-        failures=tuple(Failure(one.ref, **grounds(course, one)) for one in run.evidence),
+        failures=failures_of(course, run.evidence),
         unwaited=tuple(run.unwaited),
         unplayed=tuple(run.unplayed),
+        aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
     )
 
 
@@ -128,6 +126,7 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     """How one ended, what was tried again, and why it did not pass."""
     yield f"{name}: {_end(run.events)}"
     yield from _retries(run)
+    yield from _waits(run)
     yield from _reasons(run)
 
 
@@ -178,10 +177,26 @@ def _retries(run: EngineRun) -> Iterator[str]:
         yield f"  {step}: tried again {times}at {at}: {last.sentence}"
 
 
+def _waits(run: EngineRun) -> Iterator[str]:
+    """What it still waits for at its end, and since when; what failed behind its back."""
+    if run.events[-1].reason == STOPPED:
+        course = _course(run)
+        for event in run.events:
+            course.take(event)
+        for step in course.active.values():
+            for wait in [*step.waits.values()][:MOST_NAMED]:
+                since = seconds(Ms(wait.since - course.start))
+                yield f"  {course.title(step)} waits for {wait.ref} since {since}: {wait.sentence}"
+            if len(step.waits) > MOST_NAMED:
+                yield f"  {course.title(step)} waits for {len(step.waits) - MOST_NAMED:,} more"
+    for ref, how in run.aftermath:
+        yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
+
+
 def _reasons(run: EngineRun) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
     course = _course(run)
-    for found in run.evidence:
+    for found in run.evidence if run.events[-1].reason != INVALID else ():
         yield from map(plain, reasons(course, found, brief=True))
     if run.unwaited:
         named = listing(run.unwaited, MOST_NAMED)
@@ -205,6 +220,8 @@ def _end(events: Sequence[Event]) -> str:
     """How it ended, and why if it did not pass."""
     last = events[-1]
     why = _why(events)
+    if last.reason == INVALID:
+        return f"nothing was applied: {why}" if why else "nothing was applied"
     return f"{last.reason} after {seconds(Ms(last.at - events[0].at))}{f': {why}' if why else ''}"
 
 
@@ -214,9 +231,9 @@ def _why(events: Sequence[Event]) -> str:
     Where time was up, why the last try did not end well.
     """
     failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
-    if events[-1].reason == "invalid":
-        refused = (event for event in events if event.told is Told.OBJECT_REFUSED)
-        failed = [f"{event.ref}: {event.sentence}" for event in refused]
+    if events[-1].reason == INVALID:
+        refused = {event.ref for event in events if event.told is Told.OBJECT_REFUSED}
+        return f"the cluster would refuse {count(len(refused), 'object')}"
     if events[-1].reason == "stopped" and not failed:
         again = [event.sentence for event in events if event.told is Told.RETRY_PLANNED]
         failed = [f"it still tries: {one}" for one in again[-1:]]

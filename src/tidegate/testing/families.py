@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.flows.discover import Family, Member
-from tidegate.flows.planning import Read, read_members
+from tidegate.flows.reading import Read, read_members
 from tidegate.flows.rendering import Workshop
 from tidegate.flows.rendering.units import render_unit
 from tidegate.flows.session import Session

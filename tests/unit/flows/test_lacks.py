@@ -154,6 +154,6 @@ async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its
     found = await asked(a_plan(a_database()), ref)
 
     assert found.unserved == (
-        "nobody serves Database: no workload is known as the operator of kinda.rocks;"
+        "no operator for Database: no workload here is known to run one for kinda.rocks;"
         " a scenario has it with `given: {operators: [db-operator]}`"
     )

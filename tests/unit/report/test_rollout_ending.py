@@ -16,6 +16,7 @@ from tests.unit.report.telling import (
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref, Spot
+from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import (
     Comes,
@@ -187,11 +188,11 @@ def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() 
 
 def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
     pod = PodEnd(ref=POD, phase="Pending")
-    found = Evidence(ref=WEB, pods=(pod,), unserved="nobody serves Deployment")
+    found = Evidence(ref=WEB, pods=(pod,), unserved="no operator for Deployment")
 
     shown = text_of(explain_failure(a_failure(), [found]))
 
-    assert shown[1] == "  why      nobody serves Deployment"
+    assert shown[1] == "  why      no operator for Deployment"
 
 
 def test_a_failure_without_evidence_is_still_told() -> None:
@@ -211,15 +212,24 @@ def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
 
 
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
-    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", "spec.replicas: -1")
+    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "nobody knows it")
 
     course = told(refused, ended(0, "invalid"))
-    unserved = Evidence(ref=LATE, unserved="nobody serves Deployment")
+    unserved = Evidence(ref=LATE, unserved="no operator for Deployment")
     shown = text_of(explain_failure(course, [unserved]))
 
     assert refused_spots(course) == [Spot("", LATE)]
-    assert shown[:3] == [
-        "✗ nothing was written: the cluster would refuse 1 object",
-        "  wave 2   Deployment default/late: spec.replicas: -1",
-        "  why      nobody serves Deployment",
-    ]
+    assert shown[0] == "✗ nothing was written: the cluster would refuse 1 object"
+    (fault,) = faults_of_rollout(course, [unserved])
+    assert fault.sentence == "Deployment default/late: nobody knows it"
+    assert fault.why == "no operator for Deployment"
+
+
+def test_several_faults_of_one_object_count_as_one() -> None:
+    faults = ("spec.replicas: -1", "spec.paused: expected boolean")
+    refused = [Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", one) for one in faults]
+
+    course = told(*refused, ended(0, "invalid"))
+
+    assert text_of(explain_failure(course))[0].endswith("would refuse 1 object")
+    assert len(faults_of_rollout(course, ())) == 2

@@ -149,11 +149,11 @@ def test_another_try_is_told_with_its_reason() -> None:
     ]
 
 
-def test_what_the_cluster_refuses_is_told() -> None:
-    refused = Event(Ms(0), Told.OBJECT_REFUSED, ONE.id, WEB, "Invalid", "spec.replicas: -1")
+def test_what_the_cluster_refuses_on_the_way_is_told_at_once() -> None:
+    refused = Event(Ms(50), Told.OBJECT_REFUSED, ONE.id, WEB, "Invalid", "spec.replicas: -1")
 
-    assert lines_of([refused]) == [
-        "     0.0s  wave 1   refused Deployment default/web: spec.replicas: -1"
+    assert lines_of([*applied(ONE, 0)[:2], refused]) == [
+        "     0.1s  wave 1   refused Deployment default/web: spec.replicas: -1"
     ]
 
 

@@ -58,7 +58,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
     early = await stage.status(widget)
     await stage.wait(Ms(10 * SECOND))
 
-    why = "nobody serves Widget: no workload is known as the operator of widgets.example.com"
+    why = "no operator for Widget: no workload here is known to run one for widgets.example.com"
     assert (alone, early) == ({}, {})
     assert told == [("Widget shop/it", why)]
     assert (await stage.condition(widget, "Ready"))["status"] == "True"
@@ -72,7 +72,9 @@ async def test_an_operator_that_is_not_available_serves_nobody_and_is_named() ->
     sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(MINUTE))
 
-    why = "nobody serves SealedSecret: Deployment shop/sealed-secrets is not available"
+    why = (
+        "the operator of SealedSecret does not run: Deployment shop/sealed-secrets is not available"
+    )
     assert await stage.status(sealed) == {}
     assert stage.unserved() == [("SealedSecret shop/login", why)]
 

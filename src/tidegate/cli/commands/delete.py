@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import say
+from tidegate.cli.saying import note, say
 from tidegate.cli.unit_options import (
     CONTENTS,
     NARROWING,
@@ -71,11 +71,12 @@ def _agree(found: Deletions) -> None:
     """Show what would be deleted, and ask."""
     from tidegate.cli.consent import agree
     from tidegate.report.deletion import deletion_lines
+    from tidegate.report.findings import as_warning, finding_lines
 
     staying = [ref for one in found.units for ref in one.staying]
     asking = [ref for one in found.units for ref in one.asking]
     lines = [*deletion_lines(found.plan, staying, asking)]
-    lines += [f"note: {one}" for one in found.contents]
+    lines += finding_lines(map(as_warning, found.contents))
     count = len(found.going)
     agree(lines, f"Delete {count} object{'s' if count != 1 else ''}?")
 
@@ -125,4 +126,4 @@ async def _delete_units(found: Deletions, session: Session, screen: Screen, told
 def _say_staying(found: Deletion) -> None:
     for ref in found.staying:
         hint = "; `--confirm` deletes it" if ref in found.asking else ""
-        say(f"note: {ref} stays, as it asks for{hint}", err=True)
+        note(f"{ref} stays, as it asks for{hint}")

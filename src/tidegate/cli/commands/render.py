@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 @takes(NARROWING)
 @options.values
 @options.parameters
+@options.string_parameters
+@options.file_parameters
 @options.kube_version
 @options.api_versions
 @options.offline
 @options.repo_map
+@options.root
 @click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
 @click.option(
     "-o",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_engine
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
     APPROVING,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     "--engine",
     default="own",
     show_default=True,
-    help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
+    shell_complete=complete_engine,
+    help="Whose rules: tidegate, argocd, flux, or each unit's own; several as a,b.",
 )
 @takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
 @click.option(
@@ -78,7 +80,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     runs = run_story(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
-    code = options.say_findings(runs[0].findings)
+    code = options.say_findings(finding for one in runs for finding in one.findings)
     shown = [
         EngineRun(
             one.name,
@@ -88,6 +90,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
             one.unwaited,
             one.unplayed,
             one.expecting if told["spread"] else None,
+            one.aftermath,
         )
         for one in runs
     ]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import say
+from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
     APPROVING,
     ASSUMING,
     CONTENTS,
+    FILE,
     NARROWING,
     PRUNING,
     TARGET,
@@ -26,17 +27,20 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
+    from tidegate.flows.entering import Found
     from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
     from tidegate.flows.rollout import Rolling
+    from tidegate.flows.saved import SavedPlan
     from tidegate.flows.session import Session
     from tidegate.flows.syncing import Prepared
     from tidegate.model.event import Result
+    from tidegate.report.rollout.course import Course
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", default="")
 @takes(NARROWING, UNIT, TARGET, ASSUMING, PRUNING, CONTENTS)
 @click.option(
     "--resource",
@@ -44,6 +48,11 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="GROUP:KIND:[NAMESPACE/]NAME",
     help="Only this object, and no hooks; `*` is any, `!` before it leaves out; may be repeated.",
+)
+@click.option(
+    "--plan",
+    type=FILE,
+    help="Run exactly what `plan --save` wrote into this file, or refuse; PATH is in it.",
 )
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
@@ -94,6 +103,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync overlays/prod --cluster east=prod-east --cluster west=prod-west
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
       tidegate sync . --context prod --take-over --hand-back
+      tidegate sync --plan prod.plan --context prod --yes
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
@@ -102,10 +112,15 @@ def sync(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.running import run
     from tidegate.flows.planning import no_part
     from tidegate.flows.preview import preview_found
+    from tidegate.flows.saved import read_plan
 
     only, shown = told["resources"], ""
     if told["prune"] and only:
         raise no_part()
+    if told["plan"] and only:
+        raise click.UsageError("--resource does not go with --plan, which is all of a plan")
+    saved = read_plan(told["plan"]) if told["plan"] else None
+    what = what or (saved.what if saved else "")
     pointed = pointed_of(what, told)
     asks = needs_consent(told)
     if asks or told["dry_run"]:
@@ -114,26 +129,44 @@ def sync(what: str, **told: Unpack[Given]) -> int:
             pointed, told, lambda session, one: preview_found(session, one, only)
         )
         doing.clear()
-        say_target(told)
         if told["dry_run"]:
-            return show_found(found, previews, json=told["output"] == "json")
+            return show_found(found, previews, told)
+        say_target(told)
         shown = _agreed(previews)
-    return run(_sync(pointed, told, doing, shown))
+    return run(_sync(pointed, told, doing, _Agreed(shown, saved)))
+
+
+class _Agreed(NamedTuple):
+    """What is to be rolled out and nothing else: what was shown, and what was saved."""
+
+    shown: str = ""
+    saved: SavedPlan | None = None
+
+    async def keep_to(self, prepared: Prepared, found: Found, session: Session) -> Prepared:
+        """What is prepared, if it is that. Raises where it is not."""
+        from tidegate.flows.saved import with_saved
+        from tidegate.flows.syncing import refuse_other
+
+        if self.saved is not None:
+            prepared = await with_saved(self.saved, prepared, found, session)
+        refuse_other(prepared.planned.plan, self.shown)
+        return prepared
 
 
 def _agreed(previews: list[Preview]) -> str:
     """The plans that somebody agrees to. Raises where nobody does."""
     from tidegate.cli.consent import agree
+    from tidegate.report.findings import as_warning, finding_lines
     from tidegate.report.plan import summary_line
 
     if any(one.has_changes for one in previews):
         lines = [summary_line(one.differences) for one in previews]
-        lines += [f"note: {note}" for one in previews for note in one.contents]
+        lines += finding_lines(as_warning(note) for one in previews for note in one.contents)
         agree(lines, "Roll out?")
-    return " ".join(one.digest for one in previews)
+    return " ".join(one.asked.digest for one in previews)
 
 
-async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
+async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) -> int:
     from dataclasses import replace
 
     from tidegate.cli.consent import say_target
@@ -141,31 +174,36 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.approving import approved_by
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.syncing import forget_leaving, prepare, refuse_other, refuse_unknown
+    from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
     from tidegate.model.event import Result
 
-    keeps_going, seals = told["keep_going"], told["take_broken_seals"]
+    keeps_going = told["keep_going"]
     rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
     async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
         prepared = await prepare(found, session, told["resources"], keeps_going=keeps_going)
-        planned, left_out = prepared.planned, {**prepared.left_out}
-        refuse_other(planned.plan, shown)
+        prepared = await agreed.keep_to(prepared, found, session)
         doing.clear()
-        if not shown:
+        if not agreed.shown:
             say_target(told)
         options.say_findings(prepared.findings)
-        found.refuse_faults(planned.findings, keeps_going=keeps_going)
+        found.refuse_faults(prepared.planned.findings, keeps_going=keeps_going)
+        left_out = {**prepared.left_out}
         if session.target.simulation is None:
+            seals = told["take_broken_seals"]
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
-        options.say_notes(planned.notes)
-        approved = approved_by(told["approved"], found.members)
-        rolling = replace(rolling, left_out=left_out, approved=approved)
+        options.say_notes(prepared.planned.notes)
+        leave = approved_by(told["approved"], found.members)
+        rolling = replace(rolling, left_out=left_out, approved=leave)
         result = await _roll_out(screen, session, prepared, rolling, (pointed, told))
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
-    _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in screen.course.kept)
-    _say(f"{left} asks for being left alone: it is not written" for left in screen.course.left)
+    _say_left(screen.course)
     return CODES[result]
+
+
+def _say_left(course: Course) -> None:
+    _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in course.kept)
+    _say(f"{left} asks for being left alone: it is not written" for left in course.left)
 
 
 async def _roll_out(
@@ -196,7 +234,8 @@ async def _roll_out(
 
     if not told["resources"]:  # of a part nobody can say how the whole is
         rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
-    if session.target.simulation is None:  # in a simulated world nobody commits anything
+    if session.target.simulation is None and told["plan"] is None:
+        # In a simulated world nobody commits anything, and a saved plan is run as it is.
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:
@@ -207,5 +246,5 @@ async def _roll_out(
 
 
 def _say(notes: Iterable[str]) -> None:
-    for note in notes:
-        say(f"note: {note}", err=True)
+    for one in notes:
+        note(one)

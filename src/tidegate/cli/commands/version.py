@@ -9,6 +9,9 @@ import click
 
 from tidegate.cli import options
 
+FORM = "1"
+"""The version of all that is told as JSON: docs/reference/json.md."""
+
 
 @click.command()
 @options.text_or_json
@@ -20,6 +23,10 @@ def version(output: str) -> None:
       tidegate version
       tidegate version -o json
     """
-    found = {"tidegate": version_of("tidegate"), "python": platform.python_version()}
+    found = {
+        "tidegate": version_of("tidegate"),
+        "python": platform.python_version(),
+        "json": FORM,
+    }
     line = f"tidegate {found['tidegate']} (Python {found['python']})"
     options.show(output, [found], [line])

@@ -48,7 +48,7 @@ def _number(text: str) -> int | None:
 
 def _no_number(name: str, said: object, place: Place) -> DialectError:
     shown = foreign(said) if isinstance(said, str) else str(said)
-    where = Place(place.name, place.line, field="metadata.annotations")
+    where = Place(place.name, place.line, field=f'metadata.annotations["{name}"]')
     if isinstance(said, int) and not isinstance(said, bool):
         problem = f"`{name}` is the number {shown}, and annotations are texts"
         return DialectError("dialect.wave", problem, where=where, hint=f'write "{shown}" in quotes')

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.engine.means import Body
 from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.writing import told_causes, trouble_of
+from tidegate.engine.reach.writing import told_causes, told_parts, trouble_of
 from tidegate.engine.vocabulary import Trouble
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.reading import mapping
@@ -101,7 +101,10 @@ def trouble_with(case: Candidate, outcome: facts.Outcome | None, *, late: bool) 
         return trouble_of(outcome, item.ref)
     else:
         causes = invalid if case.moved or isinstance(outcome, facts.Missing) else ()
-    return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
+    if not causes:
+        return None
+    parts = told_parts(causes, item.ref)
+    return Trouble("Invalid", told_causes(causes, item.ref), final=True, parts=parts)
 
 
 def is_taken(case: Candidate, outcome: facts.Outcome) -> bool:

@@ -49,7 +49,8 @@ def unmet_needs(
     }
     unserved = [one for one in strange if one[1].ref.kind not in brought[one[0].cluster]]
     homeless = yield from _homeless(wanted, planned, outlook)
-    return [*map(_unserved, unserved), *map(_without_home, homeless)]
+    served = (_unserved(one, outlook) for one in unserved)
+    return [*served, *map(_without_home, homeless)]
 
 
 def brought_kinds(items: Iterable[Item]) -> set[Kind]:
@@ -101,13 +102,30 @@ def _namespace(cluster: str, name: str) -> Spot:
     return Spot(cluster, Ref(NAMESPACE, "", name))
 
 
-def _unserved(examined: Examined) -> Fault:
+def _unserved(examined: Examined, outlook: Outlook) -> Fault:
     step, item, _ = examined
+    kind = item.ref.kind
+    namesakes = [one for one in outlook.served.get(step.cluster, {}) if _is_heir(one, kind)]
+    if namesakes:
+        told = " and ".join(f"`{one}`" for one in sorted(namesakes))
+        sentence = f"the cluster does not serve `{kind}`; it serves {told}"
+        return step, item.ref, Trouble("NotServed", sentence, final=True)
     sentence = (
         f"the cluster does not serve `{item.ref.kind}`, nor does the plan define it;"
         f" install it first, or let it wait with `{OPTION}`"
     )
     return step, item.ref, Trouble("NotServed", sentence, final=True)
+
+
+def _is_heir(served: Kind, wanted: Kind) -> bool:
+    """Whether it is the same kind in another version; those of Kubernetes moved between groups."""
+    if served.name != wanted.name:
+        return False
+    return served.group == wanted.group or all(map(_is_built_in, (served.group, wanted.group)))
+
+
+def _is_built_in(group: str) -> bool:
+    return "." not in group or group.endswith(".k8s.io")
 
 
 def _without_home(examined: Examined) -> Fault:

@@ -244,4 +244,6 @@ def _fixed(examined: Examined) -> Fault:
     step, item, standing = examined
     fields = ", ".join(f"`{name}`" for name in standing.fixed) or "a field that differs"
     sentence = f"{fields} cannot be changed while it lives"
-    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True)
+    told = "cannot be changed while it lives"
+    parts = tuple((name, foreign(f"`{name}` {told}")) for name in standing.fixed)
+    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True, parts=parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from tidegate.engine.means import Body, Draft, Means
@@ -15,6 +17,8 @@ from tidegate.world import facts
 from tidegate.world.calls import Get, PatchForm, Verb, Write
 
 SECRET = Kind("", "v1", "Secret")
+KEPT = re.compile(r"&value\.valueUnstructured\{Value:(.*)\}")
+"""How servers tell a value that they could not read."""
 ADOPTIONS = 3
 """How often an adoption is tried against others who write at the same time."""
 OVERTAKEN = facts.Conflict | facts.Exists | facts.Missing
@@ -121,7 +125,8 @@ def trouble_of(outcome: facts.Outcome, ref: Ref | None = None) -> Trouble:
     if isinstance(outcome, facts.Invalid):
         fixed = "immutable" in outcome.message
         reason = "Immutable" if fixed else "Invalid"
-        return Trouble(reason, _told_refusal(outcome, ref), final=not fixed)
+        parts = told_parts(outcome.causes, ref)
+        return Trouble(reason, _told_refusal(outcome, ref), final=not fixed, parts=parts)
     reason = outcome.reason if isinstance(outcome, facts.Failed) else type(outcome).__name__
     return Trouble(reason or "Failed", _told_refusal(outcome, ref))
 
@@ -134,11 +139,25 @@ def _told_refusal(refusal: facts.Refusal, ref: Ref | None) -> str:
 
 
 def told_causes(causes: tuple[facts.Cause, ...], ref: Ref | None = None) -> str:
+    """What is wrong, in one sentence."""
+    parts = dict.fromkeys(sentence for _, sentence in told_parts(causes, ref))
+    is_secret = ref is not None and ref.kind == SECRET
+    return foreign((", " if is_secret else "; ").join(parts))
+
+
+def told_parts(
+    causes: tuple[facts.Cause, ...], ref: Ref | None = None
+) -> tuple[tuple[str, str], ...]:
     """What is wrong, field by field. Words about a Secret may hold what is secret."""
     if ref is not None and ref.kind == SECRET:
-        return foreign(", ".join(dict.fromkeys(map(_discreet, causes))))
-    told = (f"{one.field}: {one.message}" if one.field else one.message for one in causes)
-    return foreign("; ".join(told))
+        return tuple((one.field, foreign(_discreet(one))) for one in causes)
+    return tuple((one.field, foreign(_told_cause(one))) for one in causes)
+
+
+def _told_cause(cause: facts.Cause) -> str:
+    """A value is told as it stands there, and not as a server's program keeps it."""
+    message = KEPT.sub(r"\1", cause.message)
+    return f"{cause.field}: {message}" if cause.field else message
 
 
 def _discreet(cause: facts.Cause) -> str:

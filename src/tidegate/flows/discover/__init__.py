@@ -90,7 +90,7 @@ async def discover(
     pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
 ) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
-    spot = _look(pointed.what)
+    spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
     way = Way(setting, ask, spot.config, pointed.generator_data, lives)
     if not (spot.is_tree or spot.is_file):
@@ -119,7 +119,7 @@ async def discover(
 
 async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedSet], list[Finding]]:
     """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
-    spot = _look(pointed.what)
+    spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
     homes = await find_homes(scan, setting)
     if homes.apart:
@@ -145,11 +145,11 @@ class _Target:
     config: Config = NO_CONFIG
 
 
-def _look(what: str) -> _Target:
+def _look(what: str, bound: str | None) -> _Target:
     path = Path(what).resolve()
     if not path.exists():
         return _Target()
-    root = root_of(path if path.is_dir() else path.parent)
+    root = root_of(path if path.is_dir() else path.parent, bound)
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
     return _Target(path, root, is_tree, is_file, config_at(path))

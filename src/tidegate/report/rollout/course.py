@@ -30,13 +30,17 @@ SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):
-    """An object that holds a gate: since when, why, and until when at the latest."""
+    """An object that holds a gate: since when, why, and until when at the latest.
+
+    `cause`: what keeps it from being ready, where that is known.
+    """
 
     ref: Ref
     since: Ms
     reason: str
     sentence: str
     until: Ms
+    cause: str = ""
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -125,6 +129,8 @@ class Course:
         self.deeds: Counter[Told] = Counter()
         self.unproven: list[Remark] = []
         self.refused: list[Remark] = []
+        self.faults: list[Event] = []
+        """What of the plan cannot be taken, as it is known before anything is done."""
         self.kept: dict[Ref, None] = {}
         """What was to be pruned and is left alone."""
         self.left: dict[Ref, None] = {}
@@ -259,14 +265,22 @@ class Course:
         if told in SETTLED:
             step.waits.pop(ref, None)
         elif told is Told.GATE_WAITING:
-            known = step.waits.get(ref)
-            since = known.since if known else event.at
-            sentence = _foreign(event.sentence or event.reason)
-            step.looked = True
-            step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until)
+            self._wait(step, event, ref)
+        elif told is Told.GATE_EXPLAINED and ref in step.waits:
+            cause = _foreign(event.sentence)
+            step.waits[ref] = msgspec.structs.replace(step.waits[ref], cause=cause)
         elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
             remark = Remark(step.id, ref, event.reason, foreign(event.sentence))
             (self.unproven if told is Told.GATE_UNPROVEN else self.refused).append(remark)
+            if told is Told.OBJECT_REFUSED and self.is_fresh:
+                self.faults.append(event)
+
+    def _wait(self, step: StepCourse, event: Event, ref: Ref) -> None:
+        known = step.waits.get(ref)
+        since, cause = (known.since, known.cause) if known else (event.at, "")
+        sentence = _foreign(event.sentence or event.reason)
+        step.looked = True
+        step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until, cause)
 
     def _deed(self, step: StepCourse, ref: Ref, told: Told) -> None:
         """Count each object once: what was written stays so, though another try finds it so."""

@@ -53,7 +53,7 @@ def explain_failure(
     if len(failures) > MOST_FAILURES:
         names = ", ".join(map(course.title, failures[MOST_FAILURES:]))
         rows.append(labelled("also", [f"failed: {names}"], Style.BAD)[0])
-    rows += _refusals(course, known, marks)
+    rows += _refusals(course, marks)
     rows += _left(course)
     rows += _next(course, commands)
     return rows
@@ -84,30 +84,24 @@ def _begins_with(sentence: str, name: str) -> bool:
     return sentence.startswith(name) and sentence[len(name) : len(name) + 1] in {"", ":", " "}
 
 
-def _refusals(course: Course, known: Mapping[Spot, Evidence], marks: Marks) -> Iterator[Row]:
-    """What the cluster would not take, where that ended the rollout before its first write."""
+def _refusals(course: Course, marks: Marks) -> Iterator[Row]:
+    """That the cluster would not take it, where that ended the rollout before its first write.
+
+    What is wrong with which object is a finding for each.
+    """
     if course.failures():
         return
     head = Span(f"{marks.failed} nothing was written: ", Style.BAD)
-    refused = course.refused
-    if not refused:
+    if not course.refused:
         told = course.sentence or "the rollout ended before its first step"
         yield (head, Span(told))
         return
-    yield (head, Span(f"the cluster would refuse {count(len(refused), 'object')}"))
-    for remark in refused[:MOST_REFUSED]:
-        yield from labelled(_place(course, remark), [f"{remark.ref}: {remark.sentence}"])
-        culprit = _refused(course, remark)
-        found = known.get(culprit) if culprit else None
-        if found is not None:
-            yield from reasons(course, found)
-    if len(refused) > MOST_REFUSED:
-        yield from labelled("", [f"and {len(refused) - MOST_REFUSED:,} more"])
+    yield (head, Span(refused_in_short(course)))
 
 
-def _place(course: Course, remark: Remark) -> str:
-    step = course.steps.get(remark.step)
-    return course.title(step) if step else remark.step
+def refused_in_short(course: Course) -> str:
+    """How many objects the cluster would not take."""
+    return f"the cluster would refuse {count(len({one.ref for one in course.refused}), 'object')}"
 
 
 def _left(course: Course) -> Iterator[Row]:

@@ -121,10 +121,19 @@ class Lines:
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
             case Told.STEP_WAITING if event.until or is_asking(event):
                 yield self._line(event.at, step, _held(event))
-            case told if told in REMARKS:
+            case told if told in REMARKS and not self._is_untold(event):
                 yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
             case _:
                 return
+
+    def _is_untold(self, event: Event) -> bool:
+        """What is known to be wrong before anything begins is told together, by its places.
+
+        That a cause is gone is not told: soon enough the gate opens, or there is another one.
+        """
+        if event.told is Told.GATE_EXPLAINED:
+            return not event.sentence
+        return event.told is Told.OBJECT_REFUSED and self.course.is_fresh
 
     def _rollout(self, event: Event) -> Iterator[str]:
         if event.told is Told.ROLLOUT_BEGUN:
@@ -170,6 +179,7 @@ REMARKS = {
     Told.OBJECT_REFUSED: "refused",
     Told.OBJECT_TAKEN: "takes over",
     Told.GATE_UNPROVEN: "not proven:",
+    Told.GATE_EXPLAINED: "not ready:",
 }
 
 

@@ -207,7 +207,9 @@ def _held(step: StepCourse, view: LiveView, now: Ms, room: int) -> list[Row]:
 
 def _wait(wait: Wait, view: LiveView, now: Ms, names: int) -> Row:
     left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
-    return _row(view, left, brief(wait.sentence), running(now - wait.since), Style.FAINT)
+    return _row(
+        view, left, brief(wait.cause or wait.sentence), running(now - wait.since), Style.FAINT
+    )
 
 
 def _done(

@@ -9,7 +9,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.names import count, seconds
 from tidegate.report.rollout.rows import UNICODE, Marks, Row, Span, Style
 
-PASSED, STOPPED = "passed", "stopped"
+PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"
 MOST_UNPROVEN = 5
 DEEDS = (
     (Told.OBJECT_WRITTEN, "written"),
@@ -41,6 +41,8 @@ def headline(course: Course) -> str:
         passed = sum(step.state is StepState.PASSED for step in steps)
         why = f" ({course.sentence})" if course.sentence else ""
         return f"stopped after {spent}{why}: {passed:,} of {count(len(steps), 'step')} passed"
+    if course.result == INVALID:
+        return "ended before the first write"
     if course.result != PASSED:
         return f"{course.result} after {spent}"
     if has_changed(course):

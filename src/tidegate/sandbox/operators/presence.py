@@ -74,8 +74,8 @@ def is_served(known: KnownRows, view: Visible, kind: Kind) -> bool:
 def why_unserved(known: KnownRows, view: Visible, kind: Kind) -> str:
     idle = [one.ref for one in _workloads(view) if known.is_server(one.body, kind)]
     if idle:
-        return f"nobody serves {kind.name}: {idle[0]} is not available"
-    return f"nobody serves {kind.name}: no workload is known as the operator of {kind.group}"
+        return f"the operator of {kind.name} does not run: {idle[0]} is not available"
+    return f"no operator for {kind.name}: no workload here is known to run one for {kind.group}"
 
 
 def find_needed(known: KnownRows, view: Visible, needed: Needed) -> Stored | None:

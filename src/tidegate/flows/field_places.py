@@ -1,0 +1,132 @@
+"""Where a field stands in the user's files, found again when somebody must be told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document, find_place, read
+from tidegate.documents.document import path_text
+from tidegate.errors import DocumentError, Place, TidegateError, parse_place
+from tidegate.files import StrayPathError, follow
+from tidegate.model.event import Event
+from tidegate.model.finding import Finding
+from tidegate.model.objects import FieldPath
+from tidegate.model.paths import path_in
+from tidegate.model.reading import text
+
+LARGEST = 4_000_000
+NEAR = 12
+"""So many lines behind its kind, an object has said its name."""
+TEMPLATES = "/templates/"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of the tree, as far as it can be read."""
+
+    name: str
+    content: bytes
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        try:
+            return read(self.content, self.name)
+        except (DocumentError, ValueError):
+            return ()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.content.decode(errors="replace").splitlines()
+
+    @property
+    def is_template(self) -> bool:
+        return TEMPLATES in f"/{self.name}" and bool(self.content)
+
+    def find(self, wanted: Document) -> Document | None:
+        """The document as it stands here; one that was changed is known by its kind and name."""
+        if wanted in self.documents:
+            return wanted
+        alike = [one for one in self.documents if _named(one) == _named(wanted)]
+        same = [one for one in alike if one.place == wanted.place]
+        return next(iter(same or alike), None)
+
+    def in_template(self, kind: str, name: str, path: FieldPath) -> Place:
+        """The nearest line of a template: its kind, and from there the keys that lead there."""
+        starts = [at for at, line in enumerate(self.lines) if re.match(rf"kind:\s*{kind}\b", line)]
+        said = [at for at in starts if any(name in one for one in self.lines[at : at + NEAR])]
+        at = next(iter(said or starts), 0)
+        ends = (n for n in range(at + 1, len(self.lines)) if self.lines[n].startswith("---"))
+        end = next(ends, None)
+        for key in (one for one in path if isinstance(one, str)):
+            pattern = re.compile(rf"\s*(?:-\s+)?[\"']?{re.escape(key)}[\"']?\s*:")
+            rest = enumerate(self.lines[at:end], at)
+            at = next((number for number, line in rest if pattern.match(line)), at)
+        indent = len(self.lines[at]) - len(self.lines[at].lstrip())
+        return Place(self.name, at + 1, indent + 1, path_text(path))
+
+
+def _named(document: Document) -> tuple[str, str]:
+    return text(document.body, "kind"), text(document.body, "metadata", "name")
+
+
+@dataclass(slots=True)
+class SourceFiles:
+    """The files of one tree, each read once. What lies elsewhere is empty."""
+
+    root: Path
+    _files: dict[str, SourceFile] = field(default_factory=dict)
+
+    def file(self, name: str) -> SourceFile:
+        if name not in self._files:
+            self._files[name] = SourceFile(name, self._content(name))
+        return self._files[name]
+
+    def at_field(self, place: Place, told: str) -> Place:
+        """The line of a field, as servers name it, of the object that begins at a place."""
+        file = self.file(place.name)
+        here = [one for one in file.documents if one.place.line == place.line]
+        if len(here) != 1 or not told:
+            return replace(place, field=told)
+        path = path_in(here[0].body, told)
+        return replace(find_place(file.content, here[0], path), field=told)
+
+    def of_event(self, event: Event) -> Event:
+        """The event with the place of its field in the place of that of its object."""
+        if not (event.where and event.field) or event.ref is None:
+            return event
+        place = parse_place(event.where)
+        file = self.file(place.name)
+        if file.is_template:
+            path = tuple(re.findall(r"[^.\[\]]+(?![^\[]*\])", event.field))
+            at = file.in_template(event.ref.kind.name, event.ref.name, path)
+        else:
+            at = self.at_field(place, event.field)
+        return msgspec.structs.replace(event, where=str(replace(at, field="")))
+
+    def of_finding(self, finding: Finding) -> Finding:
+        """The finding at the line of its field."""
+        if finding.where is None or not finding.where.field:
+            return finding
+        return msgspec.structs.replace(
+            finding, where=self.at_field(finding.where, finding.where.field)
+        )
+
+    def placed(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
+        """The errors, each at the line of its field where that is known."""
+        for error in errors:
+            if error.where is not None and error.where.field and error.where.line:
+                error.where = self.at_field(error.where, error.where.field)
+            yield error
+
+    def _content(self, name: str) -> bytes:
+        try:
+            path = follow(self.root / name, self.root)
+            return path.read_bytes()[:LARGEST] if path.is_file() else b""
+        except (OSError, StrayPathError, ValueError):
+            return b""

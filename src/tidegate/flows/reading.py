@@ -1,0 +1,207 @@
+"""What rendered units ask for, by the words of their dialects; and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from tidegate.dialect.argo.misspelt import find_misspelt
+from tidegate.dialect.manifests import read_sound_manifests
+from tidegate.dialect.tracking import SET
+from tidegate.documents import Document, duplicate_errors
+from tidegate.errors import PlanError, RenderError, TidegateError
+from tidegate.flows.bringing import BroughtUnits, KnownKinds
+from tidegate.flows.discover.families import Member, refuse_unrendered
+from tidegate.flows.field_places import SourceFiles
+from tidegate.flows.projects import refused_objects
+from tidegate.flows.refusals import find_refusals
+from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.repeats import with_repeats
+from tidegate.flows.session import Session
+from tidegate.flows.setting_aside import faults_of
+from tidegate.health.budget import budget
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.manifest import Manifests
+from tidegate.model.unit import Unit, UnitId
+from tidegate.plan.build import build_plan
+from tidegate.report.findings import as_warning
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a unit deploys, and what it was rendered to."""
+
+    manifests: Manifests
+    rendered: Rendered
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its objects are known."""
+        return not (self.rendered.locked or self.rendered.weakened)
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        """What is not certain; that there is nothing at all is rarely meant."""
+        notes, sources = notes_of(self.rendered), self.manifests.unit.sources
+        if self.rendered.documents or notes or not sources:
+            return notes
+        problem = f"`{sources[0].source}` has no objects"
+        hint = "look whether it is the right directory"
+        return (RenderError("render.nothing", problem, hint=hint),)
+
+
+@dataclass(slots=True)
+class ReadUnits:
+    """What units ask for, those of which that is not known, and what is said of these.
+
+    `sound`: of units at fault, the objects with which nothing is wrong. `errors`: what is wrong
+    with that which the user points at.
+    """
+
+    read: list[Read] = field(default_factory=list)
+    faulty: dict[UnitId, Member] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    refused: dict[UnitId, str] = field(default_factory=dict)
+    sound: list[Manifests] = field(default_factory=list)
+    errors: list[TidegateError] = field(default_factory=list)
+
+    def set_aside(self, member: Member, read: Read, wrong: list[TidegateError]) -> None:
+        """A unit with something wrong; what is sound of it can be looked at."""
+        unit = member.unit
+        self.faulty[unit.id] = member
+        self.sound.append(read.manifests)
+        if unit.id.kind:
+            self.findings += faults_of(unit, wrong)
+        else:
+            self.errors += wrong
+
+
+async def find_more(reading: ReadUnits, session: Session) -> tuple[Finding, ...]:
+    """What else is wrong where a unit is at fault, so that everything is told at once.
+
+    Raises all of it where what is wrong is what the user points at.
+    """
+    if not reading.sound:
+        return ()
+    together = [*(one.manifests for one in reading.read), *reading.sound]
+    known = {one.unit.id for one in together}
+    met = [without_strangers(one, known) for one in together]
+    findings, _ = await find_refusals(build_plan(met, (), budget=budget), session)
+    if not reading.errors:
+        return findings
+    more = [_error_of(one) for one in findings if one.severity is Severity.ERROR]
+    placed = [*SourceFiles(session.tree).placed(reading.errors), *more]
+    raise placed[0] if len(placed) == 1 else ExceptionGroup("objects are at fault", placed)
+
+
+def _error_of(finding: Finding) -> PlanError:
+    hint = finding.why or finding.fix
+    return PlanError(finding.code, finding.sentence, where=finding.where, hint=hint)
+
+
+async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
+    """What the rendered units of these ask for."""
+    return tuple((await read_all(members, session)).read)
+
+
+async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
+    """Raises where what the user points at could not be rendered.
+
+    A unit that could not be read is at fault, and so is what it would bring.
+    """
+    members = list(members)
+    refuse_unrendered(members)
+    brought = BroughtUnits.of(one.unit for one in members)
+    documents: dict[str, list[Document]] = {}
+    for one in members:
+        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
+    scopes = {
+        name: KnownKinds.of(await session.kinds(name), mine, session.craft.rules.known)
+        for name, mine in documents.items()
+    }
+    found = ReadUnits()
+    files = SourceFiles(session.tree)
+    for member in members:
+        unit, rendered = member.unit, member.rendered
+        if isinstance(rendered, Unrendered) or unit.parent in found.faulty or unit.refused:
+            found.faulty[unit.id] = member
+            found.refused |= {unit.id: unit.refused} if unit.refused else {}
+            continue
+        read, wrong = _read(unit, rendered, brought, scopes[unit.destination.cluster])
+        found.findings += _misspelt(unit, rendered, files)
+        if wrong:
+            found.set_aside(member, read, wrong)
+        else:
+            await _take(member, read, found, session)
+    return found
+
+
+def _twice(unit: Unit, rendered: Rendered) -> Iterator[TidegateError]:
+    """Keys that are written twice in files that the user points at; Kubernetes takes the last."""
+    for document in rendered.documents if not unit.id.kind else ():
+        yield from duplicate_errors(document)
+
+
+def _misspelt(unit: Unit, rendered: Rendered, files: SourceFiles) -> list[Finding]:
+    """Words of the objects that nobody reads, and keys that are written twice, each at its line.
+
+    A unit of a repository is rolled out all the same, as its controller does it.
+    """
+    order = unit.policy.order
+    found = (one for document in rendered.documents for one in find_misspelt(document, order))
+    misspelt = [files.of_finding(one) for one in found]
+    if not unit.id.kind:
+        return misspelt
+    twice = (error for document in rendered.documents for error in duplicate_errors(document))
+    return [*misspelt, *map(as_warning, twice)]
+
+
+async def _take(member: Member, read: Read, found: ReadUnits, session: Session) -> None:
+    """A unit with which nothing is wrong, unless its project says so."""
+    manifests, repeats = with_repeats(read.manifests)
+    found.findings += repeats
+    told = await refused_objects(manifests, session)
+    if told:
+        found.refused[member.unit.id] = "its project does not allow all of it"
+        found.faulty[member.unit.id] = member
+        found.findings += told
+    else:
+        found.read.append(replace(read, manifests=manifests))
+
+
+def without_strangers(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
+    """Without dependencies on units that are not in the plan: of those it is told."""
+    unit = wanted.unit
+    kept = tuple(one for one in unit.dependencies if one.unit is None or one.unit in known)
+    if kept == unit.dependencies:
+        return wanted
+    return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
+
+
+def _emptied(wanted: Manifests) -> PlanError | None:
+    """What is said where pruning would take all of a unit away because nothing is left of it."""
+    unit = wanted.unit
+    guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
+    if not guarded or wanted.manifests:
+        return None
+    problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
+    hint = "look whether it is the right directory; `--allow-empty` goes on"
+    return PlanError("plan.empty", problem, where=unit.where, hint=hint)
+
+
+def _read(
+    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
+) -> tuple[Read, list[TidegateError]]:
+    """What a unit asks for, and what is wrong with it."""
+    found, wrong = read_sound_manifests(
+        unit, rendered.documents, scope.is_namespaced, rendered.hidden
+    )
+    manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
+    read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
+    errors: list[TidegateError] = [*_twice(unit, rendered), *wrong]
+    if not errors and read.is_whole and (emptied := _emptied(read.manifests)):
+        errors.append(emptied)
+    return read, errors
