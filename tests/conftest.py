@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
 
 # What fails once shall fail again: a run that finds something new belongs on a developer's desk.
-settings.register_profile("same", derandomize=True)
+# How long an example takes says how busy the machine is.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=(HealthCheck.too_slow,)
+)
 settings.load_profile("same")
 
 

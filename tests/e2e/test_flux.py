@@ -20,12 +20,11 @@ from tests.e2e.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
 from tests.e2e.test_control_plane import kubectl
 from tests.e2e.test_families import Fleet, serve
 from tests.e2e.test_statuses import bodies, commit, until_served
-from tests.fakes.canary_search import is_in, left_in
+from tests.fakes.canary_search import is_in, left_in, left_in_memory
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
 from tidegate.model.reading import mappings, text
-from tidegate.render.scratch import MEMORY, PREFIX
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
@@ -110,7 +109,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     told = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
     assert [one for one in (*left, told) if is_in(CANARY, one)] == []
     assert await asyncio.to_thread(with_canary, tmp_path) == []
-    assert await asyncio.to_thread(with_canary, *MEMORY.glob(f"{PREFIX}*")) == []
+    assert await asyncio.to_thread(with_canary, *left_in_memory()) == []
 
 
 async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet: Fleet) -> None:

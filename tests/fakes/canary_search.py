@@ -49,7 +49,7 @@ def seen(
 ) -> list[str]:
     """Which canary is seen where: in what was said, in folders, in files kept in memory."""
     texts = [(name, text.encode()) for name, text in said]
-    places = (*folders, *MEMORY.glob(f"{PREFIX}*"))
+    places = (*folders, *left_in_memory())
     texts += [(str(path), content) for folder in places for path, content in contents(folder)]
     return [
         f"{canary} in {where}"
@@ -57,6 +57,16 @@ def seen(
         for where, text in texts
         if is_in(canary, text)
     ]
+
+
+def left_in_memory() -> list[Path]:
+    """Directories of processes that are gone; those of living ones are somebody else's."""
+    return [one for one in MEMORY.glob(f"{PREFIX}*") if not _is_somebodys(one)]
+
+
+def _is_somebodys(folder: Path) -> bool:
+    process = folder.name.removeprefix(PREFIX).partition("-")[0]
+    return Path("/proc", process).exists()
 
 
 async def left_in(desk: Desk) -> list[bytes]:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.acceptance.flux.repository import Body, Layers
 from tests.acceptance.flux.stage import case
+from tests.fakes.canary_search import left_in_memory
 from tests.fakes.repositories import namespace
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.model.objects import Json
-from tidegate.render.scratch import PREFIX
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = f"""\
@@ -178,15 +178,8 @@ def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
     files = [path for path in home.rglob("*") if path.is_file()]
     left = [path for path in files if any(one.encode() in path.read_bytes() for one in hidden)]
     assert left == []
-    memory = Path("/dev/shm")  # noqa: S108 - where opened files lie for a moment
-    left = [path for path in memory.glob(f"{PREFIX}*") if not is_somebodys(path)]
-    assert not [one for path in left for one in path.rglob("*") if holds(one, hidden)]
-
-
-def is_somebodys(path: Path) -> bool:
-    """Whether who made it is still there: others run the same at the same time."""
-    process = path.name.removeprefix(PREFIX).partition("-")[0]
-    return Path("/proc", process).exists()
+    kept = [one for folder in left_in_memory() for one in folder.rglob("*")]
+    assert not [one for one in kept if holds(one, hidden)]
 
 
 def holds(path: Path, hidden: tuple[str, ...]) -> bool:
