@@ -172,6 +172,10 @@ class Deeds:
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
             return (yield from self._check(step))
+        if writes:
+            unentered = yield from site.ledgers.begin(step.unit, site.world.now())
+            if unentered is not None:
+                return words.Checked(step.id, trouble=unentered)
         yield from self._announce(step)
         for spot in spots:
             live = site.outlook.lives.get(spot)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
+from tidegate.model.ledger import Action, Entering, EntryEnd, Shelf
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref, Spot
+from tidegate.model.objects import Json, Live, Ref, Spot
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
-from tidegate.world.calls import Local
+from tidegate.world.calls import Local, Write
 from tidegate.world.facts import Outcome
 
 Body = dict[str, Json]
@@ -24,11 +26,12 @@ class FoundUnit(msgspec.Struct, frozen=True):
     """What a unit is found to be when its rollout begins.
 
     `begun`: when it began, perhaps in an earlier process. `stale`: objects that are the unit's and
-    that Git no longer has.
+    that Git no longer has. `action`: what it is to a unit that keeps a ledger.
     """
 
     begun: Ms
     stale: tuple[Body, ...] = ()
+    action: Action | None = None
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -97,6 +100,30 @@ class Means(Protocol):
 
     def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
         """The patch that makes fields of earlier appliers ours, where there are any."""
+        ...
+
+
+class Bookkeeper(Protocol):
+    """Knows which units keep a ledger, and what stands in it."""
+
+    def shelf(self, unit: UnitId) -> Shelf | None:
+        """Where the entries of a unit lie; None: it keeps none."""
+        ...
+
+    def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
+        """What a rollout of it is, by what is entered."""
+        ...
+
+    def begin(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
+    ) -> tuple[Write, ...]:
+        """What is written before anything of it is, one after another."""
+        ...
+
+    def end(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
+    ) -> tuple[Write, ...]:
+        """What is written behind its last gate, one after another."""
         ...
 
 

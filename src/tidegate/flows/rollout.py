@@ -10,6 +10,7 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.releases import ReleaseBooks
 from tidegate.flows.session import Session, own_name
 from tidegate.flows.statuses import Statuses, told_unreported
 from tidegate.model.event import Event, Result
@@ -30,7 +31,7 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects.
+    `statuses`: what is said on units' own objects. `releases`: the records of Helm releases.
     """
 
     keeps_going: bool = False
@@ -41,6 +42,7 @@ class Rolling:
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
+    releases: ReleaseBooks | None = None
 
 
 class Audience(Protocol):
@@ -95,6 +97,7 @@ def make_driver(
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,
+        keeper=rolling.releases,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

@@ -13,6 +13,7 @@ import msgspec
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
+from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.project import Reach
@@ -104,6 +105,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
     it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
     project lets it touch. `instance_label`: the label that names it on its objects besides.
+    `release`: the Helm release that it is.
     """
 
     semantics: Semantics = TIDEGATE
@@ -142,3 +144,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked: bool = False
     reach: Reach | None = None
     instance_label: str = ""
+    release: ReleaseTerms | None = None

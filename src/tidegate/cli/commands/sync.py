@@ -172,6 +172,7 @@ async def _roll_out(
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters
+    from tidegate.flows.releases import make_releases
     from tidegate.flows.statuses import make_statuses
     from tidegate.model.event import Result
 
@@ -180,7 +181,10 @@ async def _roll_out(
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
     if not told["resources"]:  # of a part nobody can say how the whole is
-        rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
+        statuses = await make_statuses(met.planned, session, findings)
+        rolling = replace(
+            rolling, statuses=statuses, releases=await make_releases(met.planned, session)
+        )
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))

@@ -27,6 +27,7 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
+from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Gates, Handling, Order, Policy, Tracking
@@ -45,6 +46,8 @@ MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
+MOST_KEPT = 5
+"""Revisions of a release, where nobody says how many."""
 FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
@@ -54,7 +57,6 @@ UNPLAYED = {
     "install.remediation": "a release that failed is not uninstalled before it is tried again",
     "install.serverSideApply": "objects are applied by the server",
     "rollback": "nothing is rolled back by itself",
-    "storageNamespace": "no record of the release is kept there",
     "test.enable": "tests of the chart are not run",
     "uninstall": "objects are deleted in the background, as a chart's are by default",
     "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
@@ -80,12 +82,19 @@ def read_release(document: Document, namespace: str) -> Declared:
         return Declared(findings=resource.findings)
     spec, own = resource.spec, UnitId("HelmRelease", "", resource.home, resource.name)
     inside = spec.text("targetNamespace", default=resource.home)
+    terms = ReleaseTerms(
+        name=release_name(spec, own.name),
+        namespace=inside,
+        storage=spec.text("storageNamespace", default=own.namespace),
+        most=spec.number("maxHistory") if spec.has("maxHistory") else MOST_KEPT,
+        keeps_history=spec.part("uninstall").flag("keepHistory"),
+    )
     unit = Unit(
         id=own,
         where=resource.place,
-        sources=tuple(_sources(resource, inside)),
+        sources=tuple(_sources(resource, terms)),
         destination=Destination(read_cluster(spec), inside),
-        policy=_policy(spec, own),
+        policy=_policy(spec, own, terms),
         dependencies=tuple(read_dependencies(spec, own)),
         suspended=spec.flag("suspend"),
         labels=labels_of(document.body),
@@ -108,7 +117,7 @@ def release_name(spec: Part, name: str) -> str:
     return f"{whole[:KEPT]}-{sha256(whole.encode()).hexdigest()[:DIGITS]}"
 
 
-def _sources(resource: FluxResource, inside: str) -> Iterator[UnitSource]:
+def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource]:
     spec, install, upgrade = resource.spec, *_actions(resource.spec)
     source, path, defaults = _chart(resource)
     metadata = spec.part("commonMetadata")
@@ -116,8 +125,8 @@ def _sources(resource: FluxResource, inside: str) -> Iterator[UnitSource]:
     unchecked = (one.flag("disableSchemaValidation") for one in (install, upgrade))
     request = Release(
         chart=path,
-        name=release_name(spec, resource.name),
-        namespace=inside,
+        name=terms.name,
+        namespace=terms.namespace,
         values=spec.part("values").body,
         defaults=defaults,
         kube_version="",
@@ -164,7 +173,7 @@ def _actions(spec: Part) -> tuple[Part, Part]:
     return spec.part("install"), spec.part("upgrade")
 
 
-def _policy(spec: Part, own: UnitId) -> Policy:
+def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
     """Hooks go by their weights, and the rest by kinds."""
     install, upgrade = _actions(spec)
     timeout, own_time = spec.span("timeout"), install.span("timeout")
@@ -189,6 +198,7 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
         timeout=own_time or timeout or FIVE_MINUTES,
         retry=_retry(install),
+        release=terms,
     )
 
 

@@ -18,6 +18,7 @@ from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
 from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm import DependencyError, render
+from tidegate.render.helm.sheets import ChartSheet, describe
 from tidegate.source import Access, fetch
 
 REPOSITORIES = ("https://", "http://", "oci://")
@@ -60,6 +61,19 @@ async def render_chart(release: Release, workshop: Workshop, how: ChartWay = WHO
             return replace(tried, weakened=weakened)
         fetched, unknown = await _fetch(tried, release, workshop)
         weakened += unknown
+        release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+
+
+async def describe_chart(release: Release, workshop: Workshop) -> ChartSheet:
+    """What a record of a release keeps of its chart. Raises what rendering raises."""
+    release = msgspec.structs.replace(release, repositories=())
+    while True:
+        try:
+            return await describe(release, await workshop.crew.helm())
+        except DependencyError as error:
+            if {one.dependency for one in release.fetched} & {*error.dependencies}:
+                raise
+            fetched, _ = await _fetch(error.dependencies, release, workshop)
         release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
+from tidegate.model.release import Release
 from tidegate.model.source import Revision
 
 Key = TypeVar("Key")
@@ -41,7 +42,8 @@ class Rendered:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from.
+    the unit, what it was rendered from. `release`: the chart with its values, where it is one that
+    its unit keeps records of.
     """
 
     documents: tuple[Document, ...]
@@ -52,6 +54,7 @@ class Rendered:
     notes: tuple[TidegateError, ...] = ()
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
+    release: Release | None = None
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

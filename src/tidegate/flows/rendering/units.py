@@ -213,6 +213,8 @@ async def _render_around(
         rendered = await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
     for overrides in details.post_renders:
         rendered = await _post_render(rendered, overrides, details, workshop)
+    if isinstance(asked, Release):
+        rendered = replace(rendered, release=asked)
     return around.finish(rendered)
 
 

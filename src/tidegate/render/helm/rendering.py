@@ -139,6 +139,11 @@ def read_piece(text: str, path: str, number: int) -> Iterator[Document]:
         )
 
 
+def kind_rank(kind: str) -> tuple[int, str]:
+    """Where objects of a kind stand when Helm installs them."""
+    return (_RANKS.get(kind, len(_RANKS)), "" if kind in _RANKS else kind)
+
+
 def hook_events(document: Document) -> frozenset[str] | None:
     """The events that a hook is for. None for what is no hook.
 
@@ -193,5 +198,4 @@ def _pieces(templates: Iterable[Text]) -> Iterator[_Piece]:
             first = documents[0]
             # What stood in a List is sorted as a List.
             kind = "List" if first.inside else str(first.body.get("kind"))
-            rank = (_RANKS.get(kind, len(_RANKS)), kind)
-            yield _Piece(rank, None if first.inside else hook_events(first), text)
+            yield _Piece(kind_rank(kind), None if first.inside else hook_events(first), text)
