@@ -85,7 +85,9 @@ def test_a_release_that_fails_says_so_and_the_next_one_is_another_revision(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    sandbox = KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False, failing=["migrate"])
+    sandbox = KeptSandbox.make(
+        home, monkeypatch, namespace("shop"), served=False, failing=["migrate"]
+    )
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
     failed = sandbox.sync(shop.root)
     assert failed.code != 0

@@ -1,9 +1,9 @@
 """A repository with a HelmRelease and its chart, and the records that there are of it.
 
-    shop = ChartRepository(tmp_path)
-    shop.put("templates/web.yaml", CONFIG)
-    sandbox.sync(shop.root)
-    assert [one.status for one in records(sandbox)] == ["deployed"]
+shop = ChartRepository(tmp_path)
+shop.put("templates/web.yaml", CONFIG)
+sandbox.sync(shop.root)
+assert [one.status for one in records(sandbox)] == ["deployed"]
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ SOURCE: Body = {"kind": "GitRepository", "name": "flux-system", "namespace": "fl
 OWNER = "helm.sh/release.v1"
 
 
-def helm_release(name: str = "web", **spec: Json) -> Body:
-    chart: Json = {
-        "spec": {"chart": "./chart", "sourceRef": {**SOURCE}}
-    }
+def helm_release(home: str, **spec: Json) -> Body:
+    chart: Json = {"spec": {"chart": "./chart", "sourceRef": {**SOURCE}}}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": {"name": name, "namespace": "shop"},
+        "metadata": {"name": "web", "namespace": home},
         "spec": {"interval": "10m", "chart": chart, **spec},
     }
 
@@ -58,9 +56,10 @@ def hook(name: str, events: str, *, weight: int = 0, policy: str = "", kind: str
 
 @dataclass(slots=True)
 class ChartRepository:
-    """One HelmRelease, `shop/web`, of one chart."""
+    """One HelmRelease, `web`, of one chart."""
 
     root: Path
+    home: str = "shop"
     spec: Body = field(default_factory=dict)
     version: str = "1.0.0"
 
@@ -70,7 +69,7 @@ class ChartRepository:
     def release(self, **spec: Json) -> None:
         """Write the release, with more than was said before."""
         self.spec = {**self.spec, **spec}
-        bodies = (git_repository(), namespace("shop"), helm_release(**self.spec))
+        bodies = (git_repository(), namespace(self.home), helm_release(self.home, **self.spec))
         Repository(self.root).put("clusters/main/all.yaml", *bodies)
         self.put("Chart.yaml", f"apiVersion: v2\nname: shop\nversion: {self.version}\n")
 

@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
 import msgspec
@@ -16,6 +16,7 @@ from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.flux.notes import deed_of, read_notes
+from tidegate.dialect.helm.marks import release_marks
 from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import DialectError, Place
@@ -102,7 +103,7 @@ class _Reading:
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(_marked(body, None if is_definition else self._unit, ref)),
+            body=msgspec.json.encode(self._marked(body, ref, hook, defines=is_definition)),
             origin=str(document.place),
             wave=self._wave(document, hook),
             hook=hook.policies if hook else None,
@@ -111,6 +112,14 @@ class _Reading:
             deed=deed_of(body) if self._policy.order is Order.STAGES else Deed.APPLY,
             hidden=hidden,
         )
+
+    def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, defines: bool) -> Body:
+        """The body with what says whose it is; hooks of Helm's do not say of which release."""
+        marked = _marked(body, None if defines else self._unit, ref)
+        terms = self._policy.release
+        if terms is None or hook is not None or defines:
+            return marked
+        return with_marks(marked, *release_marks(terms))
 
     def _heard(self, document: Document) -> Document:
         """The document with the annotations that count for its unit."""
@@ -174,11 +183,19 @@ def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
     if ref.namespace:
         metadata["namespace"] = ref.namespace
-    if unit is not None:
-        notes, labels = marks_of(unit.id, unit.policy.tracking, ref, unit.policy.instance_label)
-        for key, marks in (("annotations", notes), ("labels", labels)):
-            if marks:
-                metadata[key] = {**mapping(metadata, key), **marks}
+    marked = {**body, "metadata": metadata}
+    if unit is None:
+        return marked
+    notes, labels = marks_of(unit.id, unit.policy.tracking, ref, unit.policy.instance_label)
+    return with_marks(marked, notes, labels)
+
+
+def with_marks(body: Body, notes: Mapping[str, str], labels: Mapping[str, str]) -> Body:
+    """The body with these annotations and labels."""
+    metadata = {**mapping(body, "metadata")}
+    for key, marks in (("annotations", notes), ("labels", labels)):
+        if marks:
+            metadata[key] = {**mapping(metadata, key), **marks}
     return {**body, "metadata": metadata}
 
 

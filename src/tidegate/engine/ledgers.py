@@ -33,7 +33,7 @@ PASSED = {ItemState.PASSED: True, ItemState.FAILED: False}
 
 
 @dataclass(slots=True)
-class _Book:
+class _OpenLedger:
     """What stands in the ledger of a unit, and what is to be entered."""
 
     unit: PlannedUnit
@@ -48,7 +48,7 @@ class Ledgers:
 
     def __init__(self, keeper: Bookkeeper | None) -> None:
         self._keeper = keeper
-        self._books: dict[UnitId, _Book] = {}
+        self._books: dict[UnitId, _OpenLedger] = {}
         self._spots: set[Spot] = set()
 
     def read(self, units: Sequence[PlannedUnit]) -> Errand[facts.Refusal | None]:
@@ -57,7 +57,7 @@ class Ledgers:
             return None
         for unit in units:
             if unit.id not in self._books and self._keeper.shelf(unit.id) is not None:
-                self._books[unit.id] = _Book(unit)
+                self._books[unit.id] = _OpenLedger(unit)
         books = (self._books[unit.id] for unit in units if unit.id in self._books)
         unread = [one for one in books if not one.begun]
         looks = (acting_as(_identity(one), self._look(one)) for one in unread)
@@ -89,7 +89,7 @@ class Ledgers:
             return None  # nothing of it was begun
         return (yield from acting_as(_identity(book), self._end(book, ended, now)))
 
-    def _begin(self, book: _Book, now: Ms) -> Errand[Trouble | None]:
+    def _begin(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
         keeper, name, wanted = self._asked(), book.unit.id, book.entering
         trouble: Trouble | None = None
         for _ in range(TRIES):
@@ -109,7 +109,7 @@ class Ledgers:
                 return Trouble("Released", why, final=True)
         return trouble
 
-    def _end(self, book: _Book, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
+    def _end(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
         if not book.begun:
             trouble = yield from self._begin(book, now)
             if trouble is not None:
@@ -130,7 +130,7 @@ class Ledgers:
                 return trouble_of(refused)
         return trouble
 
-    def _write(self, book: _Book, write: Write) -> Errand[Trouble | None]:
+    def _write(self, book: _OpenLedger, write: Write) -> Errand[Trouble | None]:
         """One entry; the namespace of the first is made where there is none."""
         cluster = book.unit.cluster
         self._spots.add(Spot(cluster, write.ref))
@@ -145,18 +145,18 @@ class Ledgers:
             return None
         return trouble_of(outcome, write.ref)
 
-    def _take(self, book: _Book, ref: Ref, live: Live | None) -> None:
+    def _take(self, book: _OpenLedger, ref: Ref, live: Live | None) -> None:
         others = (one for one in book.entries if one.ref != ref)
         book.entries = tuple(others) if live is None else (*others, live)
 
-    def _look(self, book: _Book) -> Errand[facts.Refusal | None]:
+    def _look(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
         """Read the entries, and find out what follows from them."""
         refused = yield from self._read_entries(book)
         if refused is None:
             book.entering = self._asked().intend(book.unit.id, book.entries)
         return refused
 
-    def _read_entries(self, book: _Book) -> Errand[facts.Refusal | None]:
+    def _read_entries(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
         shelf = self._asked().shelf(book.unit.id)
         if shelf is None:
             return None
@@ -191,7 +191,7 @@ def hooks_of(run: UnitRun, now: Ms) -> tuple[HookRun, ...]:
     )
 
 
-def _identity(book: _Book) -> Identity | None:
+def _identity(book: _OpenLedger) -> Identity | None:
     return book.unit.policy.identity
 
 

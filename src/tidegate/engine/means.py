@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
-from tidegate.model.ledger import Action, Entering, EntryEnd, Shelf
+from tidegate.model.ledger import Action, Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Live, Ref, Spot
 from tidegate.model.plan import Item, Plan, PlannedUnit
@@ -106,7 +106,7 @@ class Means(Protocol):
 class Bookkeeper(Protocol):
     """Knows which units keep a ledger, and what stands in it."""
 
-    def shelf(self, unit: UnitId) -> Shelf | None:
+    def shelf(self, unit: UnitId) -> LedgerPlace | None:
         """Where the entries of a unit lie; None: it keeps none."""
         ...
 

@@ -9,7 +9,6 @@ writes               of Secrets, each over the version that was read
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,11 +24,12 @@ from tidegate.dialect.helm.record import (
     secret_of,
     selector_of,
 )
+from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
-from tidegate.documents import Document
 from tidegate.errors import DialectError
 from tidegate.flows.planning import Planned, Read
 from tidegate.flows.rendering.charts import describe_chart
+from tidegate.flows.rendering.outcome import attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
@@ -38,12 +38,11 @@ from tidegate.model.ledger import (
     EntryEnd,
     ReleaseSheet,
     ReleaseTerms,
-    Shelf,
+    LedgerPlace,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Live
+from tidegate.model.objects import Live
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import sheet_of
 from tidegate.world.calls import Verb, Write
@@ -58,11 +57,11 @@ class ReleaseBooks:
     terms: Mapping[UnitId, ReleaseTerms]
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
 
-    def shelf(self, unit: UnitId) -> Shelf | None:
+    def shelf(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
         if terms is None:
             return None
-        return Shelf(SECRET, terms.storage, selector_of(terms.name))
+        return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
 
     def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
         records, terms, sheet = _records(entries), self.terms[unit], self.sheets.get(unit)
@@ -135,12 +134,10 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | No
     if not wanted:
         return None
     async with Workshop(session.setting) as workshop:
-        sheets = await asyncio.gather(*(_sheet(one, workshop) for one in wanted))
-    known = {
-        one.manifests.unit.id: sheet
-        for one, sheet in zip(wanted, sheets, strict=True)
-        if sheet is not None
-    }
+        asked = {one.manifests.unit.id: _sheet(one, workshop) for one in wanted}
+        found, errors = await attempt_all(asked)
+    raise_all(tuple(errors.values()))
+    known = {name: sheet for name, sheet in found.items() if sheet is not None}
     return ReleaseBooks({name: terms[name] for name in known}, known)
 
 
@@ -159,12 +156,8 @@ async def _sheet(read: Read, workshop: Workshop) -> ReleaseSheet | None:
     if release is None:
         return None
     labels = origin_labels(unit.id)
-    documents = (_labelled(one, labels) for one in read.rendered.documents)
+    documents = [
+        msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
+        for one in read.rendered.documents
+    ]
     return sheet_of(await describe_chart(release, workshop), documents)
-
-
-def _labelled(document: Document, labels: Mapping[str, str]) -> Document:
-    metadata = mapping(document.body, "metadata")
-    marked: dict[str, Json] = {**mapping(metadata, "labels"), **labels}
-    body = {**document.body, "metadata": {**metadata, "labels": marked}}
-    return msgspec.structs.replace(document, body=body)

@@ -14,7 +14,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 
 
-class Shelf(msgspec.Struct, frozen=True, gc=False):
+class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
     """Where the entries of a unit lie: objects of a kind, in a namespace, with these labels."""
 
     kind: Kind

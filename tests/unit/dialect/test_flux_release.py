@@ -218,7 +218,6 @@ def test_post_renderers_may_spare_hooks() -> None:
     ("spec", "field"),
     [
         ("test: {enable: true}", "spec.test.enable"),
-        ("storageNamespace: x", "spec.storageNamespace"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {disableHooks: true}", "spec.install.disableHooks"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),

@@ -58,7 +58,7 @@ PENDING = frozenset(
         ReleaseStatus.PENDING_ROLLBACK,
     }
 )
-"""Somebody is at work, or was when it died: Helm begins nothing while a revision is one of these."""
+"""Somebody is at work, or was when it died: Helm begins nothing while a revision is pending."""
 _STATUSES = {one.value: one for one in ReleaseStatus}
 
 
@@ -143,7 +143,7 @@ def pack(content: Body) -> bytes:
             f" and a Secret holds {MOST:,}"
         )
         hint = "make the chart smaller: templates, files and values are all in the record"
-        raise DialectError("helm.record-size", problem, hint=hint)
+        raise DialectError("dialect.helm.size", problem, hint=hint)
     return packed
 
 
@@ -159,7 +159,7 @@ def unpack(packed: bytes, where: Place | None = None) -> Body:
     if not isinstance(found, dict):
         problem = "this record of a release cannot be read: it is not packed as Helm packs them"
         hint = "see whether `helm history` reads it; delete the Secret if nobody does"
-        raise DialectError("helm.record", problem, where=where, hint=hint)
+        raise DialectError("dialect.helm.record", problem, where=where, hint=hint)
     return found
 
 

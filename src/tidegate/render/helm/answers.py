@@ -11,7 +11,6 @@ from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency
 from tidegate.render.engines import EngineRefusal
 
-
 NOTHING = msgspec.Raw(b"{}")
 
 
