@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,9 +72,7 @@ class Harbour:
 
 
 @pytest.fixture(params=VERSIONS)
-def harbour(
-    plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Harbour]:
+def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Harbour:
     home = f"released-{next(_numbers)}"
     shop = ChartRepository(tmp_path / "repository", home)
     shop.put("values.yaml", "to: one\nkept: true\n")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.releases import (
     CONFIG_MAP,
     ChartRepository,
@@ -15,9 +16,15 @@ from tests.fakes.releases import (
     records,
     stands,
 )
-from tests.fakes.repositories import namespace
-from tidegate.model.reading import text
+from tests.fakes.repositories import Body, namespace
+from tests.fakes.tidegate_command import Ran
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
+from tidegate.documents.dump import to_yaml
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, mappings, text
 
+DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 VALUE = "'{{ .Values.to }}'"
 
 
@@ -129,3 +136,155 @@ def test_records_lie_where_the_release_says(sandbox: KeptSandbox, shop: ChartRep
 
     assert ran.code == 0, ran.stderr
     assert [(one.name, one.namespace) for one in records(sandbox, "records")] == [("till", "shop")]
+
+
+def ran(done: Ran) -> list[str]:
+    """The steps that were begun, in their order, without the name of the unit."""
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    begun = (one["step"] for one in told if one["told"] == "step.applying")
+    return [one.removeprefix("HelmRelease/shop/web/") for one in begun]
+
+
+def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/a.yaml", hook("late", "pre-install,post-upgrade", weight=5))
+    shop.put("templates/b.yaml", hook("early", "pre-install", weight=-5))
+    shop.put("templates/c.yaml", hook("after", "post-install,pre-upgrade"))
+    installed = sandbox.sync(shop.root, "-o", "json")
+    again = sandbox.sync(shop.root, "-o", "json")
+    shop.release(values={"to": "two"})
+    upgraded = sandbox.sync(shop.root, "-o", "json")
+
+    assert ran(installed) == ["pre-install/1", "pre-install/2", "objects", "post-install"]
+    assert ran(again) == ["objects"]
+    assert ran(upgraded) == ["pre-upgrade", "objects", "post-upgrade"]
+    phases = {
+        text(one, "name"): text(one, "last_run", "phase")
+        for one in mappings(records(sandbox)[-1].content, "hooks")
+    }
+    assert phases == {"late": "Succeeded", "early": "", "after": "Succeeded"}
+
+
+def test_hooks_run_for_each_revision_though_their_text_is_the_same(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
+    sandbox.sync(shop.root)
+    for to in ("a", "b"):
+        shop.release(values={"unused": to})
+        assert ran(sandbox.sync(shop.root, "-o", "json"))[0] == "pre-upgrade"
+
+    assert stands(sandbox)[-1] == (3, "deployed")
+
+
+def test_templates_see_the_revision_that_they_make(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    told = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'"
+    shop.put("templates/told.yaml", config_map("told", it=told))
+
+    def seen() -> str:
+        assert sandbox.sync(shop.root).code == 0
+        return text(sandbox.all(CONFIG_MAP, "shop")["told"], "data", "it")
+
+    assert seen() == "1 true false"
+    assert seen() == "1 true false"
+    shop.release(values={"to": "two"})
+    assert seen() == "2 false true"
+    assert seen() == "2 false true"
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+
+
+def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    def define(note: str) -> None:
+        body = definition(Kind("sea.example", "v1", "Buoy"), "buoys", status=False)
+        metadata: Json = {**mapping(body, "metadata"), "annotations": {"note": note}}
+        shop.put("crds/buoy.yaml", to_yaml({**body, "metadata": metadata}))
+
+    def noted() -> str:
+        return text(
+            sandbox.all(DEFINITION, "")["buoys.sea.example"], "metadata", "annotations", "note"
+        )
+
+    define("one")
+    shop.put(
+        "templates/buoy.yaml", "apiVersion: sea.example/v1\nkind: Buoy\nmetadata: {name: red}\n"
+    )
+    done = sandbox.sync(shop.root, "-o", "json")
+    assert ran(done) == ["crds", "objects"], done.stderr
+    define("two")
+    sandbox.sync(shop.root)
+    assert noted() == "one"
+
+    shop.release(upgrade={"crds": "CreateReplace"})
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert noted() == "two"
+    assert "Buoy" in records(sandbox)[-1].manifest
+    assert "CustomResourceDefinition" not in records(sandbox)[-1].manifest
+
+
+def test_objects_say_which_release_they_are_of_and_hooks_do_not(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("note", "pre-install", kind="ConfigMap"))
+    sandbox.sync(shop.root)
+
+    settings = sandbox.all(CONFIG_MAP, "shop")
+
+    assert mapping(settings["web"], "metadata", "labels") == {
+        "app.kubernetes.io/managed-by": "Helm",
+        "helm.toolkit.fluxcd.io/name": "web",
+        "helm.toolkit.fluxcd.io/namespace": "shop",
+    }
+    assert mapping(settings["web"], "metadata", "annotations") == {
+        "meta.helm.sh/release-name": "web",
+        "meta.helm.sh/release-namespace": "shop",
+    }
+    assert "meta.helm.sh/release-name" not in mapping(settings["note"], "metadata", "annotations")
+
+
+def test_what_is_said_of_upgrades_counts_for_upgrades_alone(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    shop.release(upgrade={"disableHooks": True})
+    installed = sandbox.sync(shop.root, "-o", "json")
+    shop.release(values={"to": "two"})
+    upgraded = sandbox.sync(shop.root, "-o", "json")
+
+    assert ran(installed) == ["pre-install", "objects"]
+    assert ran(upgraded) == ["objects"]
+
+
+def test_what_left_the_chart_goes_with_the_upgrade(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/old.yaml", config_map("old", to="old"))
+    sandbox.sync(shop.root)
+    shop.drop("templates/old.yaml")
+
+    sandbox.sync(shop.root)
+
+    assert "old" not in sandbox.all(CONFIG_MAP, "shop")
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+
+
+def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    last = records(sandbox)[0]
+    locked = last.become(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
+    content: Body = {**locked.content, "version": 2}
+    stale = ReleaseRecord(content)
+    sandbox.put(secret_of(stale, "shop", now=Ms(0)))
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]

@@ -16,10 +16,13 @@ from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.flux.notes import deed_of, read_notes
+from tidegate.dialect.helm.hooks import narrowed
 from tidegate.dialect.helm.marks import release_marks
 from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import DialectError, Place
+from tidegate.model.helm_order import is_crd_path
+from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref, identity
 from tidegate.model.plan import Deed
@@ -29,6 +32,9 @@ from tidegate.model.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+JOB = ("batch", "Job")
+RUN = frozenset({JOB, ("", "Pod")})
+"""What has an end; of Helm's hooks nothing else is waited for."""
 Scope = Callable[[Kind], bool | None]
 """Whether a kind has namespaces; None where nobody knows."""
 
@@ -72,8 +78,10 @@ class _Reading:
         self._errors: list[DialectError] = []
 
     def take(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
-        hook = None if self._policy.order is Order.STAGES else read_hook(self._heard(document).body)
+        hook = self._hook(document)
         if hook is not None and not hook.phases and not hook.ends:
+            return
+        if self._is_skipped(document):
             return
         try:
             made = self._manifest(document, hook, hidden)
@@ -86,6 +94,34 @@ class _Reading:
         self.manifests += [msgspec.structs.replace(made, phase=phase) for phase in hook.phases]
         for end in hook.ends:
             self.ends[end].append(made)
+
+    def _hook(self, document: Document) -> Hook | None:
+        """When it is run; of a release, for what is about to be done to that."""
+        if self._policy.order is Order.STAGES:
+            return None
+        hook, terms = read_hook(self._heard(document).body), self._policy.release
+        return hook if hook is None or terms is None else narrowed(hook, document.body, terms)
+
+    def _is_skipped(self, document: Document) -> bool:
+        """Whether it is one of the definitions that a release does not want from its chart."""
+        terms = self._policy.release
+        is_spared = terms is not None and terms.acting.crds is CrdPolicy.SKIP
+        return is_spared and is_crd_path(document.place.name)
+
+    def _deed(self, document: Document, *, ground: bool) -> Deed:
+        terms = self._policy.release
+        if ground and terms is not None and terms.acting.crds is CrdPolicy.CREATE:
+            return Deed.CREATE
+        return deed_of(document.body) if self._policy.order is Order.STAGES else Deed.APPLY
+
+    def _is_awaited(self, ref: Ref, hook: Hook | None) -> bool:
+        """Helm waits for hooks that run, and may be told not to wait for Jobs."""
+        terms, kind = self._policy.release, (ref.kind.group, ref.kind.name)
+        if terms is None:
+            return True
+        if hook is not None:
+            return kind in RUN
+        return kind != JOB or terms.acting.waits_for_jobs
 
     def check(self) -> None:
         """Raise what was wrong: nothing, one thing, or all of it together."""
@@ -101,6 +137,8 @@ class _Reading:
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+        ground = is_definition and self._policy.release is not None
+        ground = ground and is_crd_path(document.place.name)
         return Manifest(
             ref=ref,
             body=msgspec.json.encode(self._marked(body, ref, hook, defines=is_definition)),
@@ -109,7 +147,9 @@ class _Reading:
             hook=hook.policies if hook else None,
             handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
-            deed=deed_of(body) if self._policy.order is Order.STAGES else Deed.APPLY,
+            deed=self._deed(document, ground=ground),
+            gates=self._is_awaited(ref, hook),
+            ground=ground,
             hidden=hidden,
         )
 

@@ -56,7 +56,7 @@ class Ledgers:
         if self._keeper is None:
             return None
         for unit in units:
-            if unit.id not in self._books and self._keeper.shelf(unit.id) is not None:
+            if unit.id not in self._books and self._keeper.place(unit.id) is not None:
                 self._books[unit.id] = _OpenLedger(unit)
         books = (self._books[unit.id] for unit in units if unit.id in self._books)
         unread = [one for one in books if not one.begun]
@@ -157,7 +157,7 @@ class Ledgers:
         return refused
 
     def _read_entries(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
-        shelf = self._asked().shelf(book.unit.id)
+        shelf = self._asked().place(book.unit.id)
         if shelf is None:
             return None
         selection = Selection(shelf.kind, shelf.namespace, labels=shelf.labels)

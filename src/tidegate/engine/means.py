@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
-from tidegate.model.ledger import Action, Entering, EntryEnd, LedgerPlace
+from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Live, Ref, Spot
 from tidegate.model.plan import Item, Plan, PlannedUnit
@@ -26,12 +26,11 @@ class FoundUnit(msgspec.Struct, frozen=True):
     """What a unit is found to be when its rollout begins.
 
     `begun`: when it began, perhaps in an earlier process. `stale`: objects that are the unit's and
-    that Git no longer has. `action`: what it is to a unit that keeps a ledger.
+    that Git no longer has.
     """
 
     begun: Ms
     stale: tuple[Body, ...] = ()
-    action: Action | None = None
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -106,7 +105,7 @@ class Means(Protocol):
 class Bookkeeper(Protocol):
     """Knows which units keep a ledger, and what stands in it."""
 
-    def shelf(self, unit: UnitId) -> LedgerPlace | None:
+    def place(self, unit: UnitId) -> LedgerPlace | None:
         """Where the entries of a unit lie; None: it keeps none."""
         ...
 

@@ -174,7 +174,6 @@ def complete(
         unit.id: FoundUnit(
             site.holds[unit.id].begin(now),
             tuple(read_body(lives[spot]) for spot in stale.get(unit.id, ()) if spot in lives),
-            _action(site, unit.id),
         )
         for unit in asked.units
     }
@@ -182,7 +181,7 @@ def complete(
     _begin_anew(site, plan)
     examined = _examined(site, plan)
     due = [*_due(site, examined), *_entering(site, plan)]
-    idle = {unit.id for unit in plan.units if unit.id not in due}
+    idle = {unit.id for unit in plan.units if unit.id not in due or _is_kept(site, unit.id)}
     plan = site.means.without_hooks(plan, idle) if idle else plan
     settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
     plan = site.means.without_settled(plan, settled)
@@ -191,9 +190,10 @@ def complete(
     return plan, _examined(site, plan)
 
 
-def _action(site: Site, unit: UnitId) -> Action | None:
+def _is_kept(site: Site, unit: UnitId) -> bool:
+    """Whether nothing is entered of a unit: what is put back of it is no rollout that has hooks."""
     entering = site.ledgers.entering(unit)
-    return None if entering is None else entering.action
+    return entering is not None and entering.action is Action.KEEP
 
 
 def _entering(site: Site, plan: Plan) -> list[UnitId]:

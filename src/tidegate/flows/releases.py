@@ -36,9 +36,9 @@ from tidegate.model.ledger import (
     Action,
     Entering,
     EntryEnd,
+    LedgerPlace,
     ReleaseSheet,
     ReleaseTerms,
-    LedgerPlace,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
@@ -52,22 +52,31 @@ MANAGER = "helm-controller"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseBooks:
-    """The ledgers of units that are Helm releases; without a sheet a release is to end."""
+    """The ledgers of units that are Helm releases; one without a key is to end.
+
+    There is a sheet of each release of which the cluster has no record that is the same.
+    """
 
     terms: Mapping[UnitId, ReleaseTerms]
+    keys: Mapping[UnitId, str] = field(default_factory=dict)
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
 
-    def shelf(self, unit: UnitId) -> LedgerPlace | None:
+    def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
         if terms is None:
             return None
         return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
 
     def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        records, terms, sheet = _records(entries), self.terms[unit], self.sheets.get(unit)
-        if sheet is None:
+        records, terms, key = _records(entries), self.terms[unit], self.keys.get(unit)
+        if key is None:
             return book.intend_end(records)
-        entering = book.intend(sheet, records, terms, unit.mark)
+        entering = book.intend(key, records, terms, unit.mark)
+        if not entering.is_due or entering.goes_on:
+            return entering
+        if entering.action is not terms.action or unit not in self.sheets:
+            problem = f"somebody else has released `{terms.name}` since it was rendered"
+            return msgspec.structs.replace(entering, problem=f"{problem}; run it again")
         try:
             for one in self._begin(unit, records, entering, Ms(0)).made:
                 pack(one.content)
@@ -84,9 +93,11 @@ class ReleaseBooks:
     def _begin(
         self, unit: UnitId, records: Sequence[ReleaseRecord], entering: Entering, now: Ms
     ) -> book.Entries:
-        sheet = self.sheets.get(unit)
-        if sheet is None:
+        if entering.action is Action.UNINSTALL:
             return book.begin_end(records)
+        if entering.goes_on:
+            return book.Entries()
+        sheet = self.sheets[unit]
         return book.begin(sheet, records, self.terms[unit], unit.mark, entering=entering, now=now)
 
     def end(
@@ -130,15 +141,22 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
 async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | None:
     """The ledgers of a plan's units; None where none of them is a release."""
     terms = terms_of(planned.plan)
-    wanted = [one for one in planned.read if one.manifests.unit.id in terms]
+    wanted = [
+        one
+        for one in planned.read
+        if one.manifests.unit.id in terms and one.rendered.release is not None
+    ]
     if not wanted:
         return None
-    async with Workshop(session.setting) as workshop:
-        asked = {one.manifests.unit.id: _sheet(one, workshop) for one in wanted}
-        found, errors = await attempt_all(asked)
-    raise_all(tuple(errors.values()))
-    known = {name: sheet for name, sheet in found.items() if sheet is not None}
-    return ReleaseBooks({name: terms[name] for name in known}, known)
+    keys = {one.manifests.unit.id: one.rendered.key for one in wanted}
+    fresh = [one for one in wanted if not one.rendered.is_known]
+    sheets: dict[UnitId, ReleaseSheet] = {}
+    if fresh:
+        async with Workshop(session.setting) as workshop:
+            asked = {one.manifests.unit.id: _sheet(one, workshop) for one in fresh}
+            sheets, errors = await attempt_all(asked)
+        raise_all(tuple(errors.values()))
+    return ReleaseBooks({name: terms[name] for name in keys}, keys, sheets)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:
@@ -151,13 +169,13 @@ def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
     return {name: terms for name, terms in found if terms is not None}
 
 
-async def _sheet(read: Read, workshop: Workshop) -> ReleaseSheet | None:
+async def _sheet(read: Read, workshop: Workshop) -> ReleaseSheet:
     unit, release = read.manifests.unit, read.rendered.release
     if release is None:
-        return None
+        raise AssertionError("asked for what is no release")
     labels = origin_labels(unit.id)
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
         for one in read.rendered.documents
     ]
-    return sheet_of(await describe_chart(release, workshop), documents)
+    return sheet_of(read.rendered.key, await describe_chart(release, workshop), documents)

@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.semantics import Retry
 
 
 class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
@@ -83,8 +84,11 @@ class SheetHook(msgspec.Struct, frozen=True, gc=False):
 class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
     """What a Helm release is to be: all that its record keeps but how it went.
 
-    `chart` is the chart itself as Helm keeps it, `config` are the values of the user.
+    `chart` is the chart itself as Helm keeps it, `config` are the values of the user. `key` names
+    all that it was made of: what has the same one is the same release.
     """
+
+    key: str
 
     chart: dict[str, Json]
     config: dict[str, Json] = {}
@@ -97,11 +101,54 @@ class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
         return "ReleaseSheet()"
 
 
+class KnownRelease(msgspec.Struct, frozen=True, gc=False):
+    """The last revision of a release, as a cluster has it.
+
+    `stands`: it is deployed, or somebody is at work on it. `is_gone`: it was uninstalled. `action`
+    and `key` where we made it.
+    """
+
+    number: int
+    stands: bool = False
+    is_gone: bool = False
+    action: Action | None = None
+    key: str = ""
+
+
+class CrdPolicy(StrEnum):
+    """What becomes of the definitions in a chart's `crds` directory."""
+
+    SKIP = "Skip"
+    CREATE = "Create"
+    """Those are made that are not there."""
+    REPLACE = "CreateReplace"
+    """And those changed that are."""
+
+
+class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How an install is done, or an upgrade.
+
+    `waits` for what it has brought, and `waits_for_jobs` until they are done. `replaces`: objects
+    are put in the place of what is there. `checks`: they are validated before.
+    `refuses_others`: what is there already, and not the release's, is not taken over.
+    """
+
+    hooks: bool = True
+    waits: bool = True
+    waits_for_jobs: bool = True
+    crds: CrdPolicy = CrdPolicy.CREATE
+    timeout: Ms = Ms(0)
+    retry: Retry | None = None
+    replaces: bool = False
+    checks: bool = True
+    refuses_others: bool = False
+
+
 class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Which release a unit is, and how it is kept.
 
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
-    `keeps_history`: they stay when the release is uninstalled.
+    `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
     """
 
     name: str
@@ -109,3 +156,10 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     storage: str
     most: int = 5
     keeps_history: bool = False
+    action: Action = Action.INSTALL
+    install: ActionTerms = ActionTerms()
+    upgrade: ActionTerms = ActionTerms()
+
+    @property
+    def acting(self) -> ActionTerms:
+        return self.upgrade if self.action is Action.UPGRADE else self.install

@@ -15,6 +15,7 @@ from tidegate.model.objects import Ref, identity
 from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_step, items_of
 from tidegate.model.policy import Gates
 from tidegate.plan.chains import step_id
+from tidegate.plan.releases import OBJECTS
 
 FIRST = "awaits"
 """What a unit waits for before anything of it is written."""
@@ -38,7 +39,7 @@ def set_gates(
     chain = [step for step in steps if not step.rescues]
     if not chain or chain[-1].ground:
         return [*steps, await_step(unit, LAST, others)] if others else steps
-    last = chain[-1]
+    last = next((step for step in chain if step.stage == OBJECTS), chain[-1])
     batches = tuple(tuple(_gating(item, listed) for item in batch) for batch in last.batches)
     if others:
         batches = (*batches, tuple(map(_awaited, others)))

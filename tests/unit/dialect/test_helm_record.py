@@ -39,7 +39,7 @@ NOW = Ms(1_700_000_000_000)
 
 def sheet(to: str = "1") -> ReleaseSheet:
     chart: dict[str, Json] = {"metadata": {"name": "web", "version": "1.0.0"}}
-    return ReleaseSheet(chart=chart, config={"to": to}, manifest=f"---\n# {to}\n")
+    return ReleaseSheet(key=to, chart=chart, config={"to": to}, manifest=f"---\n# {to}\n")
 
 
 class Storage:
@@ -62,7 +62,7 @@ class Storage:
 
     def begin(self, wanted: ReleaseSheet) -> Entering:
         records = list(self.kept.values())
-        entering = book.intend(wanted, records, self.terms, MARK)
+        entering = book.intend(wanted.key, records, self.terms, MARK)
         self.enter(book.begin(wanted, records, self.terms, MARK, entering=entering, now=NOW))
         return entering
 

@@ -7,7 +7,7 @@ somebody else left pending is failed, as Flux unlocks it, and the next one begin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -20,15 +20,19 @@ from tidegate.model.ledger import (
     Entering,
     EntryEnd,
     HookRun,
+    KnownRelease,
     ReleaseSheet,
     ReleaseTerms,
     SheetHook,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import listed, mappings, text
 
 UNIT = "tidegate.dev/unit"
+KEY = "tidegate.dev/made-of"
+ACTION = "tidegate.dev/action"
+"""Annotations of records that are ours: whose, of what, and by which action."""
 APPLIED = "ssa"
 BEGINNINGS = {
     Action.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
@@ -47,20 +51,18 @@ class Entries(msgspec.Struct, frozen=True):
     gone: tuple[ReleaseRecord, ...] = ()
 
 
-def intend(
-    sheet: ReleaseSheet, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark: str
-) -> Entering:
-    """What a rollout of this sheet is, given the records there are."""
+def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark: str) -> Entering:
+    """What a rollout of what has this key is, given the records there are."""
     last = newest(records)
     if last is None:
         return Entering(Action.INSTALL, 1)
     brought = tuple(objects_of(last, terms.namespace))
     if last.status is ReleaseStatus.UNINSTALLED:
         return Entering(Action.INSTALL, last.number + 1)
-    is_same = is_of(last, sheet)
-    if is_same and last.status is ReleaseStatus.DEPLOYED and last.notes.get(UNIT) == mark:
+    is_ours = (last.notes.get(UNIT), last.notes.get(KEY)) == (mark, key)
+    if is_ours and last.status is ReleaseStatus.DEPLOYED:
         return Entering(Action.KEEP, last.number, brought=brought)
-    if is_same and last.status in GONE_ON_WITH and last.notes.get(UNIT) == mark:
+    if is_ours and last.status in GONE_ON_WITH:
         action = GONE_ON_WITH[last.status]
         return Entering(action, last.number, goes_on=True, brought=_brought(records, terms))
     return Entering(Action.UPGRADE, last.number + 1, brought=_brought(records, terms))
@@ -70,11 +72,16 @@ def newest(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
     return max(records, key=lambda one: one.number, default=None)
 
 
-def is_of(record: ReleaseRecord, sheet: ReleaseSheet) -> bool:
-    """Whether a record is of this very chart, with these values, and came to these objects."""
-    metadata = mapping(sheet.chart, "metadata")
-    chart = text(metadata, "name"), text(metadata, "version")
-    return (record.chart, record.config, record.manifest) == (chart, sheet.config, sheet.manifest)
+def known_release(labels: Mapping[str, Json], notes: Mapping[str, Json]) -> KnownRelease:
+    """What the labels and annotations of the last record tell."""
+    status, action = str(labels.get("status")), notes.get(ACTION)
+    return KnownRelease(
+        number=int(str(labels.get("version"))),
+        stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
+        is_gone=status == ReleaseStatus.UNINSTALLED,
+        action=Action(action) if isinstance(action, str) and action in {*Action} else None,
+        key=str(notes.get(KEY, "")),
+    )
 
 
 def begin(
@@ -112,7 +119,8 @@ def begin(
         "apply_method": APPLIED,
     }
     labels = {} if first is None else first.labels
-    made = ReleaseRecord(content, labels, {UNIT: mark})
+    notes = {UNIT: mark, KEY: sheet.key, ACTION: entering.action.value}
+    made = ReleaseRecord(content, labels, notes)
     return Entries(unlocked, (made,), tuple(_surplus(records, terms.most)))
 
 

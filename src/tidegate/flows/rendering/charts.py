@@ -81,7 +81,7 @@ async def _try(
     release: Release, workshop: Workshop, how: ChartWay
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
-    key = _key(release, workshop) if how.keeps else ""
+    key = chart_key(release, workshop) if how.keeps else ""
     known = _known(key, workshop) if key else None
     if known is not None:
         return known
@@ -106,7 +106,7 @@ def _known(key: str, workshop: Workshop) -> Sealed | tuple[ChartDependency, ...]
     return Sealed(known) if known is not None else workshop.renders.find_needs(key) or None
 
 
-def _key(release: Release, workshop: Workshop) -> str:
+def chart_key(release: Release, workshop: Workshop) -> str:
     """Empty for what cannot be rendered: the worker says it better."""
     try:
         return workshop.keys.find(request_text(release), partial(release_key, release))

@@ -43,7 +43,8 @@ class Rendered:
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
     the unit, what it was rendered from. `release`: the chart with its values, where it is one that
-    its unit keeps records of.
+    its unit keeps records of; `key` names all that it is made of, and it `is_known` where the
+    cluster has a record of that.
     """
 
     documents: tuple[Document, ...]
@@ -55,6 +56,8 @@ class Rendered:
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
     release: Release | None = None
+    key: str = ""
+    is_known: bool = False
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

@@ -20,6 +20,7 @@ from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, ProcessError, RenderError, foreign
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
+from tidegate.model.helm_order import kind_rank
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
@@ -37,20 +38,6 @@ EVENTS = frozenset(
 )
 """What hooks may be for, tests aside."""
 TEST_EVENTS = frozenset({"test", "test-success"})
-INSTALL_ORDER = (
-    *("PriorityClass", "Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange"),
-    *("PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount", "Secret", "SecretList"),
-    *("ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
-    *("CustomResourceDefinition", "ClusterRole", "ClusterRoleList", "ClusterRoleBinding"),
-    *("ClusterRoleBindingList", "Role", "RoleList", "RoleBinding", "RoleBindingList", "Service"),
-    *("DaemonSet", "Pod", "ReplicationController", "ReplicaSet", "Deployment"),
-    *("HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob", "IngressClass", "Ingress"),
-    *("APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-)
-"""Kinds as Helm installs them; whatever is not named comes behind, by the name of its kind."""
-
-_RANKS = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
-
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
@@ -137,11 +124,6 @@ def read_piece(text: str, path: str, number: int) -> Iterator[Document]:
         yield msgspec.structs.replace(
             document, place=Place(path), part=number or document.part, duplicates=()
         )
-
-
-def kind_rank(kind: str) -> tuple[int, str]:
-    """Where objects of a kind stand when Helm installs them."""
-    return (_RANKS.get(kind, len(_RANKS)), "" if kind in _RANKS else kind)
 
 
 def hook_events(document: Document) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.external.worker import Workers
+from tidegate.model.helm_order import is_crd_path, kind_rank
 from tidegate.model.ledger import ReleaseSheet, SheetHook
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
@@ -21,7 +22,6 @@ from tidegate.render.helm.rendering import (
     TEST_EVENTS,
     ask,
     hook_events,
-    kind_rank,
     pieces_of,
     read_piece,
 )
@@ -52,29 +52,24 @@ async def describe(release: Release, workers: Workers) -> ChartSheet:
     return ChartSheet(chart, config, _notes(told), tuple(_tests(told, name)))
 
 
-def sheet_of(described: ChartSheet, documents: Iterable[Document]) -> ReleaseSheet:
+def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseSheet:
     """The whole sheet, with the objects as they are applied.
 
     Definitions of `crds/` are no part of a release.
     """
     name = text(described.chart, "metadata", "name")
-    members = [one for one in documents if not is_crd_file(one)]
+    members = [one for one in documents if not is_crd_path(one.place.name)]
     ordinary = [one for one in members if hook_events(one) is None]
     ordinary.sort(key=lambda one: kind_rank(text(one.body, "kind")))
     hooks = [_hook(one, name) for one in members if hook_events(one) is not None]
     return ReleaseSheet(
+        key=key,
         chart=described.chart,
         config=described.config,
         manifest="".join(f"---\n{_text(one, name)}" for one in ordinary),
         hooks=(*hooks, *described.tests),
         notes=described.notes,
     )
-
-
-def is_crd_file(document: Document) -> bool:
-    """Whether it stands in a `crds` directory, of the chart or of one inside it."""
-    inside = document.place.name.split("/")
-    return "crds" in inside and "templates" not in inside
 
 
 def _text(document: Document, chart: str) -> str:
