@@ -268,9 +268,13 @@ def _in_no_step(unit: Unit) -> Finding:
 
 
 def _refuse_empty(wanted: Manifests) -> Manifests:
-    """Raise where pruning would take all of a unit away because nothing is left of it."""
+    """Raise where pruning would take all of a unit away because nothing is left of it.
+
+    Of a release there may be hooks alone, and none of them for what is about to be done.
+    """
     unit = wanted.unit
     guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
+    guarded = guarded and unit.policy.release is None
     if guarded and not wanted.manifests:
         problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
         hint = "look whether it is the right directory; `--allow-empty` goes on"

@@ -7,10 +7,13 @@ what has left the chart goes behind them, before they are waited for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from tidegate.model.helm_order import kind_rank
 from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.plan import HookPolicy
 from tidegate.plan.waves import StepGroup
 
 GROUND = "crds"
@@ -41,9 +44,25 @@ def by_weight(hooks: Iterable[Manifest]) -> list[Manifest]:
     )
 
 
-def _hooks(hooks: Iterable[Manifest], phase: Phase, action: str) -> list[StepGroup]:
+def _run_again(hook: Manifest) -> Manifest:
+    """A hook that ran before the objects, and is made anew behind them.
+
+    Helm deletes what goes when it is well behind the hooks of each event; here it goes at the end
+    of the unit, or when it is made anew.
+    """
+    policies = hook.hook or ()
+    if HookPolicy.SUCCEEDED not in policies:
+        return hook
+    anew = dict.fromkeys((*policies, HookPolicy.BEFORE_CREATION))
+    return msgspec.structs.replace(hook, hook=tuple(anew))
+
+
+def _hooks(hooks: Sequence[Manifest], phase: Phase, action: str) -> list[StepGroup]:
     """Each is a step of its own: the next one waits for it."""
+    ran = {one.ref for one in hooks if one.phase is Phase.PRE_SYNC}
     mine = by_weight(one for one in hooks if one.phase is phase)
+    if phase is Phase.POST_SYNC:
+        mine = [_run_again(one) if one.ref in ran else one for one in mine]
     event = f"{WORDS[phase]}-{action}"
     return [
         StepGroup(phase, one.wave, f"{event}/{number}" if len(mine) > 1 else event, [one])
