@@ -25,6 +25,7 @@ from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, text
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+IN_PLACE: Json = {"name": "web", "namespace": "shop"}
 VALUE = "'{{ .Values.to }}'"
 
 
@@ -288,3 +289,35 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+
+
+def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": IN_PLACE, "data": {"a": "b"}})
+    shop.release(install={"disableTakeOwnership": True})
+    refused = sandbox.sync(shop.root)
+    assert refused.code == 3
+    assert "ConfigMap shop/web is there and not of the release" in refused.stderr
+    assert 'missing key "app.kubernetes.io/managed-by": must be set to "Helm"' in refused.stderr
+    assert records(sandbox) == []
+
+    shop.release(install={})
+    taken = sandbox.sync(shop.root)
+
+    assert taken.code == 0, taken.stderr
+    assert stands(sandbox) == [(1, "deployed")]
+
+
+def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    sandbox.sync(shop.root)
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
+
+    done = sandbox.sync(shop.root, "-o", "json")
+
+    assert ran(done) == ["objects"]
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+    assert stands(sandbox) == [(1, "deployed")]
