@@ -16,11 +16,9 @@ from tests.fakes.releases import (
     records,
     stands,
 )
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran
-from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, text
 
@@ -86,27 +84,6 @@ def test_values_that_change_no_object_are_a_revision_too(
     sandbox.sync(shop.root)
 
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
-
-
-def test_a_release_that_fails_says_so_and_the_next_one_is_another_revision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository
-) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    sandbox = KeptSandbox.make(
-        home, monkeypatch, namespace("shop"), served=False, failing=["migrate"]
-    )
-    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
-    failed = sandbox.sync(shop.root)
-    assert failed.code != 0
-    assert stands(sandbox) == [(1, "failed")]
-    assert 'Release "web" failed' in text(records(sandbox)[0].content, "info", "description")
-
-    shop.drop("templates/hook.yaml")
-    mended = sandbox.sync(shop.root)
-
-    assert mended.code == 0, mended.stderr
-    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
 
 
 def test_so_many_records_are_kept_as_is_said(sandbox: KeptSandbox, shop: ChartRepository) -> None:
@@ -273,22 +250,6 @@ def test_what_left_the_chart_goes_with_the_upgrade(
 
     assert "old" not in sandbox.all(CONFIG_MAP, "shop")
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
-
-
-def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
-    sandbox: KeptSandbox, shop: ChartRepository
-) -> None:
-    sandbox.sync(shop.root)
-    last = records(sandbox)[0]
-    locked = last.become(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
-    content: Body = {**locked.content, "version": 2}
-    stale = ReleaseRecord(content)
-    sandbox.put(secret_of(stale, "shop", now=Ms(0)))
-
-    done = sandbox.sync(shop.root)
-
-    assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
 
 
 def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
