@@ -16,6 +16,7 @@ from bench import (
     live_rollout,
     living,
     lua,
+    releases,
     render,
     sandbox,
     sets,
@@ -26,7 +27,7 @@ from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(live, live_rollout, door, engine),
+    *(live, live_rollout, door, engine, releases),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 
