@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.set_ladder import Ladder
 from tests.fakes.tidegate_runs import ROOT, tidegate
 
-THREE = ROOT / "examples" / "three-sets"
+HOMELAB = ROOT / "examples" / "homelab"
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ def test_parameters_are_told_with_their_generator_and_step(ladder: Ladder) -> No
 
 
 def test_a_directory_stands_for_all_sets_below_it() -> None:
-    ran = tidegate("appset", "generate", THREE, "-o", "json", "--params", "--offline")
+    ran = tidegate("appset", "generate", HOMELAB, "-o", "json", "--params", "--offline")
 
     sets = {json.loads(line)["set"].rpartition("/")[2] for line in ran.stdout.splitlines()}
     assert len(sets) == 3
 
 
 def test_what_units_shows_of_a_set_is_what_is_generated() -> None:
-    shown = json.loads(tidegate("units", THREE, "--offline", "-o", "json").stdout)
-    ran = tidegate("appset", "generate", THREE, "-o", "names", "--offline")
+    shown = json.loads(tidegate("units", HOMELAB, "--offline", "-o", "json").stdout)
+    ran = tidegate("appset", "generate", HOMELAB, "-o", "names", "--offline")
 
     of_sets = {f"{one['namespace']}/{one['name']}" for one in shown["units"] if one["set"]}
     assert set(ran.stdout.split()) == of_sets

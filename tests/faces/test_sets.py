@@ -13,7 +13,7 @@ from tests.fakes.set_ladder import URL, Ladder, spans
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import ROOT, tidegate
 
-LADDER, THREE = ROOT / "examples" / "ladder", ROOT / "examples" / "three-sets"
+LADDER = ROOT / "examples" / "ladder"
 
 
 @pytest.fixture
@@ -32,21 +32,14 @@ def test_units_show_the_steps_of_a_ladder() -> None:
     document = json.loads(ran.stdout)
     steps = [one["step"] for one in document["units"] if one["set"]]
     assert ran.returncode == 0
-    assert len(steps) == 30
+    assert len(steps) == 72
     assert steps == sorted(steps)
     others = [one for one in document["units"] if one["set"]]
-    assert {one["set"] for one in others} == {"ApplicationSet/argocd/platform"}
-    assert {one["parent"] for one in others} == {"ApplicationSet/argocd/platform"}
-    assert others[0]["place"].startswith("argocd/platform.yaml:3:1 (generator 0, ")
-
-
-@pytest.mark.parametrize("repository", [LADDER, THREE], ids=lambda path: path.name)
-@pytest.mark.parametrize("words", [("simulate", "--engine", "argocd"), ("sync", "--sandbox")])
-def test_sets_of_a_repository_are_rolled_out(repository: Path, words: tuple[str, ...]) -> None:
-    ran = tidegate(words[0], repository, *words[1:], "--offline")
-
-    assert ran.returncode == 0, ran.stderr
-    assert "passed" in ran.stdout.splitlines()[-1]
+    assert {one["set"] for one in others} == {"ApplicationSet/argocd/ameide"}
+    assert {one["parent"] for one in others} == {"ApplicationSet/argocd/ameide"}
+    assert others[0]["place"].startswith(
+        "environments/dev/argocd/apps/ameide.yaml:3:1 (generator 0, "
+    )
 
 
 def test_a_limit_is_never_exceeded_and_each_step_waits(ladder: Ladder) -> None:

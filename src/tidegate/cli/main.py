@@ -19,6 +19,7 @@ from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
 from tidegate.errors import OutputError, TidegateError, errors_of
 
 VERBS = {
+    "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
     "approve": "Let a unit go on that waits until somebody approves.",
     "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",
@@ -27,6 +28,7 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "explain": "Print the page of a rule of `lint`.",
+    "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",

@@ -24,6 +24,11 @@ class Given(TypedDict, total=False):
     namespace: str
     entry: str
     units: tuple[str, ...]
+    place: str
+    labels: str
+    project: str
+    everywhere: bool
+    home: str
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -37,6 +37,9 @@ class ObjectStatus:
     is_synced: bool
     verdict: Verdict
     cluster: str = ""
+    unit: UnitId | None = None
+    leaves: bool = False
+    """Git has it no longer."""
 
 
 async def read_status(families: Sequence[Family], session: Session) -> list[ObjectStatus]:
@@ -51,6 +54,8 @@ async def read_status(families: Sequence[Family], session: Session) -> list[Obje
             found.differences[spot].deed is Fate.KEEP,
             verdicts.get(spot, MISSING),
             spot.cluster,
+            step.unit,
+            found.differences[spot].deed is Fate.PRUNE,
         )
         for step in found.plan.steps
         for spot in _kept(step)
@@ -89,12 +94,13 @@ def _judge_units(plan: Plan, verdicts: dict[Spot, Verdict]) -> None:
             ref = spot.ref
             name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
             if name in units and is_own_kind(ref.kind) and spot in verdicts:
-                worst = max(
-                    (verdicts.get(one, MISSING) for one in inside.get(name, ())),
-                    key=lambda one: BADNESS.index(one.health),
-                    default=EMPTY,
-                )
+                worst = worst_of(verdicts.get(one, MISSING) for one in inside.get(name, ()))
                 verdicts[spot] = msgspec.structs.replace(worst, sentence="what it brings is so")
+
+
+def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """How well all of it is together: as the worst."""
+    return max(verdicts, key=lambda one: BADNESS.index(one.health), default=EMPTY)
 
 
 def _kept(step: Step) -> list[Spot]:

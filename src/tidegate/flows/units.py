@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
-from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.tracking import SET
-from tidegate.documents import Document
 from tidegate.flows.discover import Family, Member
 from tidegate.flows.discover.families import refuse_unrendered
+from tidegate.flows.discover.order import turn_of, waves_in, waves_of
 from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.model.policy import Order
-from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.report.units import UnitRow
 
@@ -36,12 +32,11 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
     rows: list[UnitRow] = []
 
     def walk(parent: UnitId | None, depth: int) -> None:
-        waves = _waves(members.get(parent) if parent else None)
+        waves = waves_in(members.get(parent) if parent else None)
         if parent is None and family.own is not None:
-            waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
-        mine = children.get(parent, [])
-        for one in sorted(mine, key=lambda one: (waves.get(_key(one.unit), 0), _step(one.unit))):
-            wave = waves.get(_key(one.unit))
+            waves = {name: wave for name, wave in waves_of((family.own,)).items() if wave}
+        for one in sorted(children.get(parent, []), key=lambda one: turn_of(one.unit, waves)):
+            wave = waves.get((one.unit.id.kind, one.unit.id.name))
             objects = len(one.documents) if counts and isinstance(one.rendered, Rendered) else None
             is_faulty = isinstance(one.rendered, Unrendered) or not _has_text(one.unit)
             rows.append(UnitRow(one.unit, wave, depth, objects, is_faulty))
@@ -49,31 +44,6 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
 
     walk(None, 0)
     return rows
-
-
-def _waves(parent: Member | None) -> dict[tuple[str, str], int]:
-    """The wave of each object that a parent brings, where waves order it."""
-    if parent is None or parent.unit.policy.order is not Order.WAVES:
-        return {}
-    return _waves_of(parent.documents)
-
-
-def _waves_of(documents: Iterable[Document]) -> dict[tuple[str, str], int]:
-    return {_name(one): live_wave(one.body) for one in documents}
-
-
-def _name(document: Document) -> tuple[str, str]:
-    return (text(document.body, "kind"), text(document.body, "metadata", "name"))
-
-
-def _step(unit: Unit) -> float:
-    """Those in no step come last."""
-    return unit.rollout.number or math.inf if unit.rollout else 0
-
-
-def _key(unit: Unit) -> tuple[str, str]:
-    """The object by which it is brought."""
-    return unit.id.kind, unit.id.name
 
 
 def _has_text(unit: Unit) -> bool:

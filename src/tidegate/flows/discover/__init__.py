@@ -35,6 +35,7 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.order import narrowed
 from tidegate.flows.discover.projects import Projects
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
@@ -318,17 +319,17 @@ def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
     for name in pointed.units:
         if not any(is_called(one.unit, name) for one in members):
             raise _unknown("unit", name, [part for one in members for part in _names(one.unit)])
-    return tuple(narrowed for one in families if (narrowed := _narrow(one, pointed.units)).members)
+    return tuple(part for one in families if (part := _narrow(one, pointed.units)).members)
 
 
 def _narrow(family: Family, names: Sequence[str]) -> Family:
-    """Those that are named, and all that they bring."""
+    """Those that are named, and all that they bring, in the order of those that bring them."""
     kept: dict[UnitId, Member] = {}
     for member in family.members:
         unit = member.unit
         if unit.parent in kept or is_called(unit, *names):
             kept[unit.id] = member
-    return replace(family, members=tuple(kept.values()))
+    return narrowed(family, tuple(kept.values()))
 
 
 def is_called(unit: Unit, *names: str) -> bool:

@@ -19,6 +19,8 @@ from tidegate.model.rendering import Detected
 ARGO_CHART = "argo-cd"
 ARGO_MAPS = b"argocd-cm"
 """What is in the text of every file with settings of Argo CD's."""
+HEALTH_RULES = "resource.customizations.health."
+"""Scripts are told by the kinds that they judge."""
 MOST_NAMED = 6
 LONGEST = 40
 
@@ -45,16 +47,17 @@ def _of_chart(member: Member) -> tuple[Switch, ...]:
 
 def tell_settings(found: dict[str, Switch]) -> list[Finding]:
     """That they were taken; what nobody says is as the controllers have it by default."""
-    if not found:
+    told = [one for one in found.values() if not one.name.startswith(HEALTH_RULES)]
+    if not told:
         return []
-    shown = [f"{one.name}={_short(str(one.value))}" for one in found.values()]
+    shown = [f"{one.name}={_short(str(one.value))}" for one in told]
     more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
     return [
         Finding(
             code="units.settings",
             severity=Severity.NOTE,
             sentence=f"the controllers are told: {', '.join(shown[:MOST_NAMED])}{more}",
-            where=next(iter(found.values())).where,
+            where=told[0].where,
             why="what else they can be told is taken as it is by default",
         )
     ]

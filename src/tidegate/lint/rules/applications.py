@@ -132,6 +132,55 @@ def _unguarded(scene: LintScene, parent: UnitId, later: list[Actor]) -> RuleRema
 
 
 @rule(
+    "ORD057",
+    "What is behind a set does not wait for its Applications",
+    Severity.WARNING,
+    why="Argo CD takes a set for healthy when it has generated its Applications; how these are, it"
+    " asks only of a set with RollingSync",
+    fix="let a RollingSync order the set, or put what has to wait into the same set, in a later"
+    " step",
+)
+def set_in_a_wave(scene: LintScene) -> Iterator[RuleRemark]:
+    for one in scene.of_kind(ARGO, "ApplicationSet"):
+        unit = one.unit
+        rules = unit.policy.semantics.name
+        if unit.policy.order is not Order.WAVES or rules == "tidegate":
+            continue
+        if text(one.body, "spec", "strategy", "type") == "RollingSync":
+            continue
+        behind = [
+            other
+            for other in (*children_of(scene).get(unit.id, ()), *_sets_of(scene, unit.id))
+            if other.manifest.wave > one.manifest.wave
+        ]
+        if behind:
+            yield _passes_at_once(one, behind, rules)
+
+
+def _sets_of(scene: LintScene, parent: UnitId) -> list[Actor]:
+    return [one for one in scene.of_kind(ARGO, "ApplicationSet") if one.unit.id == parent]
+
+
+def _passes_at_once(one: Actor, behind: list[Actor], rules: str) -> RuleRemark:
+    wave, after = one.manifest.wave, min(behind, key=lambda other: other.manifest.wave)
+    return RuleRemark(
+        sentence=f"wave {after.manifest.wave} of `{one.unit.id}` does not wait for the Applications"
+        f" of the set `{one.ref.name}` in wave {wave}",
+        at=Mark(one.document, ("metadata", "annotations", WAVE)),
+        also=(Mark(after.document),),
+        story=(
+            f"wave {wave} of `{one.unit.id}` applies the set `{one.ref.name}`",
+            "its Applications are generated, and the set is healthy from then on",
+            (
+                f"2 s later wave {after.manifest.wave} applies {after.ref.kind.name}"
+                f" `{after.ref.name}`, while nothing of these Applications is deployed yet"
+            ),
+        ),
+        semantics=(rules,),
+    )
+
+
+@rule(
     "ORD012",
     "Children follow the same branch as who orders them",
     Severity.NOTE,

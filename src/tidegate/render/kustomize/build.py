@@ -24,6 +24,7 @@ from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
 from tidegate.render.kustomize.kustomization import Body, Chart
+from tidegate.render.kustomize.parts import are_distinct, divide
 from tidegate.render.kustomize.refusal import refusal
 from tidegate.render.kustomize.tree import Input
 from tidegate.render.scratch import scratch_directory
@@ -96,13 +97,44 @@ async def build(
     if decrypt is not None:
         for path, found in gathering.decryptable.items():
             gathering.copy.files[path] = await decrypt(found)
+    tool = tool or find_tool()
+    built = await _build_apart(gathering, tool)
+    if built is None:
+        built = await _build_whole(gathering, tool, inflates)
+    return tuple(built)
+
+
+async def _build_apart(gathering: Gathering, tool: Builder) -> list[Document] | None:
+    """All parts, if there are several. If one of them is refused, the whole has to say for what."""
+    parts = divide(gathering)
+    if len(parts) == 1:
+        return None
+    room = asyncio.Semaphore(os.cpu_count() or 1)
+
+    async def build_part(part: Gathering) -> list[Document]:
+        async with room:
+            return await _build_whole(part, tool, None)
+
+    objects: list[Document] = []
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(build_part(part)) for part in parts]
+        objects = [one for task in tasks for one in task.result()]
+    except* RenderError:
+        objects = []
+    return objects if objects and are_distinct(objects) else None
+
+
+async def _build_whole(
+    gathering: Gathering, tool: Builder, inflates: Workers | None
+) -> list[Document]:
     with scratch_directory() as scratch:
         gathering.copy.write(scratch)
         (scratch / "tmp").mkdir()
-        bench = Workplace(scratch, gathering, tool or find_tool())
+        bench = Workplace(scratch, gathering, tool)
         if inflates is None:
-            return tuple(await _build_on(bench))
-        return tuple(await _build_with_charts(bench, Inflation(scratch, inflates)))
+            return await _build_on(bench)
+        return await _build_with_charts(bench, Inflation(scratch, inflates))
 
 
 def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | None:

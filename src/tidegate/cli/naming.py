@@ -1,0 +1,91 @@
+"""Verbs on units that are called by name or by labels, as `argocd` and `flux` call them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import cleandoc
+from typing import cast
+
+import click
+
+from tidegate.cli.asking import pointed_of, setting_of
+from tidegate.cli.running import run
+from tidegate.cli.unit_options import Given, takes
+from tidegate.flows.discover import Family
+from tidegate.flows.entering import find
+from tidegate.flows.standing import choose_units
+from tidegate.flows.units import unit_rows
+
+PLACE = click.option(
+    "-C",
+    "place",
+    default=".",
+    metavar="PATH",
+    help="The repository; where you stand if not given.",
+)
+LABELS = (
+    click.option(
+        "-l", "--selector", "labels", default="", help="Only those with these labels, as kubectl."
+    ),
+)
+ALL = click.option("--all", "every", is_flag=True, help="All of them.")
+OF_A_PATH = frozenset(
+    [
+        *("what", "units", "entry", "generator_data", "name", "namespace", "values", "parameters"),
+        *("recurse", "include", "exclude", "ignore_waves", "sync_options", "ignore_differences"),
+        *("revision", "chart", "kube_version", "api_versions"),
+    ]
+)
+"""What is said of a path, and not of a unit that has a name."""
+
+
+def units_like(
+    verb: click.Command, *, kinds: Sequence[str], told: str, name: str = ""
+) -> click.Command:
+    """A verb on a path, as one on units of some kinds, which are called by name or by labels.
+
+    `told`: its help.
+    """
+    own = [one for one in verb.params if one.name in OF_A_PATH]
+
+    def named(
+        names: tuple[str, ...], place: str, labels: str, *, every: bool, **said: object
+    ) -> int:
+        if sum(map(bool, (names, labels, every))) != 1:
+            raise click.UsageError("give names, or -l SELECTOR, or --all")
+        given = verb.make_context(verb.name, [place]).params | said
+        _, given["units"] = find_named(names, place, labels, kinds, cast("Given", given))
+        code: int = verb.callback(**given) if verb.callback else 0
+        return code
+
+    return click.Command(
+        name or verb.name,
+        callback=named,
+        params=[
+            click.Argument(["names"], nargs=-1, metavar="[NAME]..."),
+            *_naming_options(),
+            *(one for one in verb.params if one not in own),
+        ],
+        help=cleandoc(told),
+    )
+
+
+def _naming_options() -> list[click.Parameter]:
+    bare = takes((PLACE, *LABELS, ALL))(click.Command("bare"))
+    return list(reversed(bare.params))
+
+
+def find_named(
+    names: tuple[str, ...], place: str, labels: str, kinds: Sequence[str], told: Given
+) -> tuple[tuple[Family, ...], tuple[str, ...]]:
+    """The families of a repository, and the identities of the units that are meant.
+
+    If all are, none are named: so that their own objects are brought as well. Raises WordsError.
+    """
+    pointed = pointed_of(place, {**told, "units": ()})
+    families = run(find(pointed, setting_of(told), only_units=True)).families
+    units = [row.unit for row in unit_rows(families)]
+    chosen = choose_units(units, kinds, names, labels)
+    if not names and not labels and len(chosen) == sum(bool(one.id.kind) for one in units):
+        return families, ()
+    return families, tuple(str(one.id) for one in chosen)

@@ -1,0 +1,158 @@
+"""How units stand: what they bring, compared and judged, and what their own objects say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from tidegate.dialect.units import is_own_kind
+from tidegate.errors import WordsError, foreign
+from tidegate.flows.discover import Family
+from tidegate.flows.entering import Found
+from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.session import Session
+from tidegate.flows.status import ObjectStatus, read_status, worst_of
+from tidegate.flows.units import unit_rows
+from tidegate.model.labels import SelectorError, read_labels
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import text
+from tidegate.model.unit import Unit, UnitId
+from tidegate.model.verdict import Verdict
+
+Body = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStanding:
+    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
+
+    unit: Unit
+    wave: int | None = None
+    own: Body = field(default_factory=dict)
+    live: Body = field(default_factory=dict)
+    objects: tuple[ObjectStatus, ...] = ()
+
+    @property
+    def is_synced(self) -> bool:
+        return all(one.is_synced for one in self.objects)
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst_of(one.verdict for one in self.objects if not one.leaves)
+
+
+async def read_standings(
+    found: Found, families: Sequence[Family], session: Session
+) -> list[UnitStanding]:
+    """All units that were found, each behind who brings it, by their waves.
+
+    `families`: those of the whole repository, which know the waves and the own objects of all.
+    """
+    objects: dict[UnitId, list[ObjectStatus]] = {}
+    for one in await read_status(found.one, session):
+        if one.unit is not None:
+            objects.setdefault(one.unit, []).append(one)
+    names = {one.unit.id for one in found.members}
+    own = {name: body for name, body in own_bodies(families).items() if name in names}
+    live = await _lives(own, session)
+    return [
+        UnitStanding(
+            row.unit,
+            row.wave,
+            own.get(row.unit.id, {}),
+            live.get(row.unit.id, {}),
+            tuple(objects.get(row.unit.id, ())),
+        )
+        for row in unit_rows(families)
+        if row.unit.id in names
+    ]
+
+
+def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
+    """The own object of each unit that has one, as Git has it. A cluster is not said in it."""
+    found: dict[UnitId, Body] = {}
+    for family in families:
+        names: dict[tuple[str, str], list[UnitId]] = {}
+        for member in family.members:
+            names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
+        for body in _own_kinds(family):
+            space = text(body, "metadata", "namespace")
+            for one in names.get((text(body, "kind"), text(body, "metadata", "name")), ()):
+                if space in {"", one.namespace}:
+                    found.setdefault(one, body)
+    return found
+
+
+def _own_kinds(family: Family) -> Iterator[Body]:
+    documents = [one for member in family.members for one in member.documents]
+    for one in (*documents, family.own):
+        if one is not None and is_own_kind(kind_of(one.body)):
+            yield one.body
+
+
+def kind_of(body: Body) -> Kind:
+    return Kind.of(text(body, "apiVersion"), text(body, "kind"))
+
+
+async def read_bodies(
+    families: Iterable[Family], kinds: Sequence[str], session: Session
+) -> list[tuple[Body, Body]]:
+    """Objects of such kinds that units bring, as Git has them and as they live."""
+    own = {
+        Ref(
+            kind_of(body), text(body, "metadata", "namespace"), text(body, "metadata", "name")
+        ): body
+        for family in families
+        for body in _own_kinds(family)
+        if text(body, "kind") in kinds
+    }
+    found = await look_at(session.world, own)
+    lives = {(one.ref.kind.name, one.ref.namespace, one.ref.name): body_of(one) for one in found}
+    return [
+        (body, lives.get((ref.kind.name, ref.namespace, ref.name), {})) for ref, body in own.items()
+    ]
+
+
+async def _lives(own: dict[UnitId, Body], session: Session) -> dict[UnitId, Body]:
+    found: dict[UnitId, Body] = {}
+    for cluster in dict.fromkeys(one.cluster for one in own):
+        names = [one for one in own if one.cluster == cluster]
+        refs = [Ref(kind_of(own[one]), one.namespace, one.name) for one in names]
+        for live in await look_at(session.world, refs, cluster=cluster):
+            ref = live.ref
+            found[UnitId(ref.kind.name, cluster, ref.namespace, ref.name)] = body_of(live)
+    return found
+
+
+def choose_units(
+    units: Iterable[Unit], kinds: Sequence[str], names: Sequence[str], labels: str
+) -> list[Unit]:
+    """Those of these kinds that are named, or that labels select. Raises WordsError."""
+    among = [one for one in units if one.id.kind in kinds]
+    try:
+        wanted = read_labels(labels)
+    except SelectorError as error:
+        problem = f"`{foreign(labels)}` is no selector: {error}"
+        raise WordsError("words.selector", problem) from None
+    for name in names:
+        if not any(_is_called(one.id, name) for one in among):
+            raise _unknown(name, kinds, among)
+    return [
+        one
+        for one in among
+        if (not names or any(_is_called(one.id, name) for name in names))
+        and all(each.holds(dict(one.labels)) for each in wanted)
+    ]
+
+
+def _is_called(unit: UnitId, name: str) -> bool:
+    """By its name, or with its namespace before that, as both dialects' commands take it."""
+    return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
+
+
+def _unknown(name: str, kinds: Sequence[str], among: Iterable[Unit]) -> WordsError:
+    near = get_close_matches(name, [one.id.name for one in among], n=1)
+    guess = f"did you mean `{near[0]}`? " if near else ""
+    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` here"
+    return WordsError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")

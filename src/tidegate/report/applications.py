@@ -1,0 +1,199 @@
+"""Applications as `argocd app` shows them, with the wave of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.verdict import Verdict
+from tidegate.report.tables import table_lines
+
+Body = dict[str, Json]
+NONE = "<none>"
+LIST = ("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY")
+WIDE = ("CONDITIONS", "REPO", "PATH", "TARGET")
+RESOURCES = ("WAVE", "GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
+SHORT = 7
+"""Characters of a commit that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """An object of an Application."""
+
+    ref: Ref
+    wave: int
+    is_synced: bool
+    leaves: bool
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRow:
+    """An Application: its own object as Git has it and as it lives, and how it stands."""
+
+    name: str
+    wave: int | None
+    own: Body
+    live: Body
+    is_synced: bool
+    verdict: Verdict
+    resources: tuple[ResourceRow, ...] = ()
+
+    @property
+    def sync(self) -> str:
+        return "Synced" if self.is_synced else "OutOfSync"
+
+
+def list_lines(rows: Sequence[ApplicationRow], *, wide: bool) -> Iterator[str]:
+    heads = (*LIST, *WIDE) if wide else LIST
+    yield from table_lines(heads, [_list_cells(row)[: len(heads)] for row in rows])
+
+
+def _list_cells(row: ApplicationRow) -> tuple[str, ...]:
+    spec = mapping(row.own, "spec")
+    source = _sources(spec)[0] if _sources(spec) else {}
+    return (
+        row.name,
+        _cluster(spec),
+        text(spec, "destination", "namespace"),
+        text(spec, "project") or "default",
+        "-" if row.wave is None else str(row.wave),
+        row.sync,
+        str(row.verdict.health),
+        _policy(spec),
+        ",".join(text(one, "type") for one in mappings(row.live, "status", "conditions")) or NONE,
+        text(source, "repoURL"),
+        text(source, "path") or text(source, "chart"),
+        text(source, "targetRevision"),
+    )
+
+
+def _sources(spec: Body) -> list[Body]:
+    return [mapping(spec, "source")] if "source" in spec else list(mappings(spec, "sources"))
+
+
+def _cluster(spec: Body) -> str:
+    return text(spec, "destination", "server") or text(spec, "destination", "name")
+
+
+def _policy(spec: Body) -> str:
+    automated = part(spec, "syncPolicy", "automated")
+    if not isinstance(automated, dict) or automated.get("enabled") is False:
+        return "Manual"
+    return "Auto-Prune" if automated.get("prune") is True else "Auto"
+
+
+def application_lines(row: ApplicationRow) -> Iterator[str]:
+    """One of them, with its resources, by their waves."""
+    yield from _headed(_head(row))
+    yield ""
+    yield from resource_lines(row.resources)
+
+
+def resource_lines(rows: Sequence[ResourceRow]) -> Iterator[str]:
+    yield from table_lines(RESOURCES, [_resource_cells(one) for one in rows])
+
+
+def _headed(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for name, value in pairs:
+        yield f"{name + ':':<20}{value}".rstrip()
+
+
+def _head(row: ApplicationRow) -> Iterator[tuple[str, str]]:
+    spec, status = mapping(row.own, "spec"), mapping(row.live, "status")
+    yield "Name", row.name
+    yield "Project", text(spec, "project") or "default"
+    yield "Server", _cluster(spec)
+    yield "Namespace", text(spec, "destination", "namespace")
+    for source in _sources(spec):
+        yield "Source", ""
+        yield "- Repo", text(source, "repoURL")
+        yield "  Target", text(source, "targetRevision")
+        yield (
+            ("  Chart", text(source, "chart"))
+            if "chart" in source
+            else ("  Path", text(source, "path"))
+        )
+    yield "Wave", "-" if row.wave is None else str(row.wave)
+    yield (
+        "Sync Policy",
+        {"Auto-Prune": "Automated (Prune)", "Auto": "Automated"}.get(_policy(spec), "Manual"),
+    )
+    yield "Sync Status", _synced(row, spec, status)
+    said = f" ({row.verdict.sentence})" if row.verdict.sentence else ""
+    yield "Health Status", f"{row.verdict.health}{said}"
+    for one in mappings(status, "conditions"):
+        yield "Condition", f"{text(one, 'type')}: {text(one, 'message')}"
+
+
+def _synced(row: ApplicationRow, spec: Body, status: Body) -> str:
+    target = text(_sources(spec)[0], "targetRevision") if _sources(spec) else ""
+    revision = text(status, "sync", "revision")
+    return f"{row.sync} {'to' if row.is_synced else 'from'} {_target(target, revision)}"
+
+
+def _target(target: str, revision: str) -> str:
+    return f"{target or 'HEAD'} ({revision[:SHORT]})" if revision else target or "HEAD"
+
+
+def _resource_cells(row: ResourceRow) -> tuple[str, ...]:
+    ref = row.ref
+    status = "OutOfSync" if not row.is_synced else "Synced"
+    return (
+        str(row.wave),
+        ref.kind.group,
+        ref.kind.name,
+        ref.namespace,
+        ref.name,
+        f"{status} (requires pruning)" if row.leaves else status,
+        str(row.verdict.health),
+        row.verdict.sentence,
+    )
+
+
+def history_lines(row: ApplicationRow) -> Iterator[str]:
+    """What was rolled out before, the oldest first."""
+    entries = mappings(row.live, "status", "history")
+    yield from table_lines(("ID", "DATE", "REVISION"), [_history_cells(one) for one in entries])
+
+
+def _history_cells(entry: Body) -> tuple[str, ...]:
+    source = _sources(entry)[0] if _sources(entry) else {}
+    shown = _target(text(source, "targetRevision"), text(entry, "revision"))
+    return (str(entry.get("id", "")), text(entry, "deployedAt"), shown)
+
+
+def application_document(row: ApplicationRow) -> Body:
+    """For programs, in the form of the object: what Git has, and how it stands."""
+    metadata = mapping(row.own, "metadata")
+    resources: list[Json] = [
+        {
+            "group": one.ref.kind.group,
+            "version": one.ref.kind.version,
+            "kind": one.ref.kind.name,
+            "namespace": one.ref.namespace,
+            "name": one.ref.name,
+            "syncWave": one.wave,
+            "status": "Synced" if one.is_synced else "OutOfSync",
+            "requiresPruning": one.leaves,
+            "health": {"status": str(one.verdict.health), "message": one.verdict.sentence},
+        }
+        for one in row.resources
+    ]
+    status: Body = {
+        **mapping(row.live, "status"),
+        "sync": {**mapping(row.live, "status", "sync"), "status": row.sync},
+        "health": {"status": str(row.verdict.health), "message": row.verdict.sentence},
+        "resources": resources,
+    }
+    return {
+        "apiVersion": text(row.own, "apiVersion"),
+        "kind": "Application",
+        "metadata": metadata,
+        "spec": mapping(row.own, "spec"),
+        "status": status,
+        "wave": row.wave,
+    }

@@ -1,0 +1,92 @@
+"""Units and sources of Flux as `flux get` shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.report.tables import table_lines
+
+Body = dict[str, Json]
+HEADS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
+WAITING = "waiting to be reconciled"
+_HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ReconciledRow:
+    """An object of Flux, as Git has it and as it lives; and how it stands, where it is a unit.
+
+    `stands` is empty where nothing is compared: a source has nothing of its own in a cluster.
+    """
+
+    own: Body
+    live: Body
+    stands: str = ""
+    is_well: bool = False
+
+    @property
+    def kind(self) -> str:
+        return text(self.own, "kind")
+
+    @property
+    def namespace(self) -> str:
+        return text(self.live or self.own, "metadata", "namespace")
+
+    @property
+    def name(self) -> str:
+        return text(self.own, "metadata", "name")
+
+
+def reconciled_lines(rows: Sequence[ReconciledRow], *, everywhere: bool) -> Iterator[str]:
+    """A table; with `everywhere` each says its namespace."""
+    heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
+    yield from table_lines(heads, [_cells(row)[0 if everywhere else 1 :] for row in rows])
+
+
+def _cells(row: ReconciledRow) -> tuple[str, ...]:
+    ready, message = _ready(row)
+    return (
+        row.namespace,
+        row.name,
+        _short(_revision(row.live)),
+        str(bool(part(row.live or row.own, "spec", "suspend"))),
+        ready,
+        _short(message),
+    )
+
+
+def _revision(live: Body) -> str:
+    status = mapping(live, "status")
+    applied = text(status, "lastAppliedRevision") or text(status, "artifact", "revision")
+    history = mappings(status, "history")
+    return applied or (text(history[0], "chartVersion") if history else "")
+
+
+def _ready(row: ReconciledRow) -> tuple[str, str]:
+    """What its own object says; where that says nothing, what is found here."""
+    for one in mappings(row.live, "status", "conditions"):
+        if one.get("type") == "Ready":
+            return text(one, "status"), text(one, "message")
+    return (str(row.is_well), row.stands) if row.stands else ("False", WAITING)
+
+
+def _short(words: str) -> str:
+    return _HASH.sub(r"\1", words)
+
+
+def reconciled_document(row: ReconciledRow) -> Body:
+    """For programs, in the form of the object: as it lives, else as Git has it."""
+    ready, message = _ready(row)
+    return {
+        "apiVersion": text(row.own, "apiVersion"),
+        "kind": row.kind,
+        "metadata": mapping(row.live or row.own, "metadata"),
+        "spec": mapping(row.own, "spec"),
+        "status": mapping(row.live, "status"),
+        "ready": ready,
+        "message": message,
+    }

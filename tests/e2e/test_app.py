@@ -1,0 +1,77 @@
+"""`tidegate app` on a real API server: what it shows, and in which order several go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.e2e.test_families import Fleet
+from tests.e2e.test_statuses import WAVES, cluster, commit, dev_applications, fleet
+from tests.fakes.tidegate_command import Ran, Tidegate
+
+__all__ = ["cluster", "fleet"]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+
+async def run(fleet: Fleet, verb: str, *words: str) -> Ran:
+    root, *target = fleet.words
+    user = Tidegate(fleet.repository.root.parent)
+    return await user.run("app", verb, *words, "-C", str(root), *map(str, target))
+
+
+async def rolled_out(fleet: Fleet) -> None:
+    dev_applications(fleet.repository)
+    commit(fleet.repository.root)
+    ran = await run(fleet, "sync", "--all", "--yes", "--timeout", "100s")
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
+async def test_all_of_them_are_listed_with_their_waves_and_how_they_stand(fleet: Fleet) -> None:
+    await rolled_out(fleet)
+
+    ran = await run(fleet, "list")
+
+    heads, *rows = (line.split() for line in ran.stdout.splitlines())
+    assert heads[:8] == [
+        *("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY")
+    ]
+    found = {row[0].rpartition("/")[2]: row[4:7] for row in rows}
+    assert found == {name: [str(wave), "Synced", "Healthy"] for name, wave in WAVES.items()}
+
+
+async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: Fleet) -> None:
+    await rolled_out(fleet)
+
+    got = await run(fleet, "get", "fineract")
+    document = json.loads((await run(fleet, "get", "fineract", "-o", "json")).stdout)
+    history = await run(fleet, "history", "fineract")
+
+    assert "Sync Status:        Synced to HEAD (" in got.stdout
+    assert "Health Status:      Healthy" in got.stdout
+    resources = document["status"]["resources"]
+    assert [(one["kind"], one["syncWave"]) for one in resources] == [
+        ("Deployment", 0),
+        ("ConfigMap", 1),
+    ]
+    assert [line.split()[0] for line in history.stdout.splitlines()] == ["ID", "0"]
+
+
+async def test_several_are_rolled_out_by_their_waves_and_deleted_the_other_way(
+    fleet: Fleet,
+) -> None:
+    dev_applications(fleet.repository)
+    commit(fleet.repository.root)
+
+    synced = await run(fleet, "sync", "-l", "project=fineract-dev", "--yes", "--timeout", "100s")
+    assert synced.code == 0, synced.stdout + synced.stderr
+    made = list(fleet.firsts())
+    deleted = await run(fleet, "delete", "-l", "project=fineract-dev", "--yes", "--timeout", "100s")
+    assert deleted.code == 0, deleted.stdout + deleted.stderr
+
+    gone = [name for verb, name in fleet.writes() if verb == "delete" and name in made]
+    deployments = [name for name in made if name.startswith("deployments/")]
+    assert deployments == [
+        f"deployments/{name}" for name in ("keycloak", "oauth2-proxy", "fineract")
+    ]
+    assert [name for name in gone if name in deployments] == deployments[::-1]

@@ -1,0 +1,58 @@
+"""`tidegate get` on a real API server that serves the kinds of Flux."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.e2e.test_families import Fleet
+from tests.e2e.test_statuses import LAYERS, cluster, commit, fleet, layers
+from tests.fakes.tidegate_command import Ran, Tidegate
+
+__all__ = ["cluster", "fleet"]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+
+async def get(fleet: Fleet, *words: str) -> Ran:
+    root, *target = fleet.words
+    home = f"flux-system{fleet.repository.suffix}"
+    more = () if "-A" in words else ("-n", home)
+    user = Tidegate(fleet.repository.root.parent)
+    return await user.run("get", *words, *more, "-C", str(root), *map(str, target))
+
+
+async def test_kustomizations_are_shown_with_their_revisions_and_messages(fleet: Fleet) -> None:
+    layers(fleet.repository)
+    revision = commit(fleet.repository.root)
+    ran = await fleet.run("sync", "--yes")
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+    shown = await get(fleet, "ks")
+    one = await get(fleet, "kustomizations", "apps", "-o", "json")
+    sources = await get(fleet, "sources")
+    everywhere = await get(fleet, "all", "-A")
+
+    heads, *rows = (line.split(maxsplit=4) for line in shown.stdout.splitlines())
+    assert heads == ["NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE"]
+    short = f"main@sha1:{revision[:8]}"
+    assert {row[0]: row[1:] for row in rows} == {
+        name: [short, "False", "True", f"Applied revision: {short}"]
+        for name in (*LAYERS, f"flux-system{fleet.repository.suffix}")
+    }
+    (document,) = map(json.loads, one.stdout.splitlines())
+    assert (document["metadata"]["name"], document["ready"]) == ("apps", "True")
+    assert sources.stdout.splitlines()[1].startswith("platform")
+    assert everywhere.stdout.split()[0] == "NAMESPACE"
+
+
+async def test_before_the_first_rollout_nothing_is_ready(fleet: Fleet) -> None:
+    layers(fleet.repository)
+    commit(fleet.repository.root)
+
+    shown = await get(fleet, "ks", "apps")
+    nobody = await get(fleet, "ks", "app")
+
+    assert shown.stdout.splitlines()[1].split(maxsplit=3)[:3] == ["apps", "False", "False"]
+    assert nobody.code == 2
+    assert "did you mean `apps`?" in nobody.stderr

@@ -1,0 +1,89 @@
+"""Long lists of files, which are built in parts: nobody can tell from what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render.overlays import OverlayCase, both_outputs
+from tidegate.errors import RenderError
+from tidegate.model.rendering import FluxOverrides
+from tidegate.render.kustomize import build
+from tidegate.render.kustomize.gather import gather
+from tidegate.render.kustomize.parts import MOST, divide
+
+LONG = MOST + 40
+ODD = {
+    3: "# nothing\n",
+    5: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n",
+    7: "a: &a {x: 010, y: yes, z: 1e3}\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nb: *a\n",
+    MOST + 1: """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: own, annotations: {config.kubernetes.io/local-config: "true"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c-0001, namespace: elsewhere}
+""",
+}
+
+
+def settings(number: int) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c-{number:04}}}\n"
+
+
+def a_list(odd: dict[int, str], kustomization: str = "") -> OverlayCase:
+    """Files that Flux finds in a directory, or that a kustomization names in another order."""
+    files = {f"app/{n:04}.yaml": odd.get(n, settings(n)) for n in range(LONG)}
+    if not kustomization:
+        names = "".join(f"- {path.removeprefix('app/')}\n" for path in files)
+        made = f"sortOptions: {{order: fifo}}\nresources:\n{names}"
+        return OverlayCase(files=files, flux=FluxOverrides(), stands_for=made)
+    names = "".join(f"- ./{path.removeprefix('app/')}\n" for path in reversed(files))
+    return OverlayCase(
+        files={**files, "app/kustomization.yaml": f"resources:\n{names}{kustomization}"}
+    )
+
+
+@pytest.mark.parametrize(
+    "kustomization",
+    ["", "sortOptions: {order: fifo}\n", "metadata: {name: x}\n", "namePrefix: my-\n"],
+)
+async def test_a_long_list_comes_to_what_kustomize_itself_makes_of_it(
+    tmp_path: Path, kustomization: str
+) -> None:
+    ours, theirs = await both_outputs(a_list(ODD, kustomization), tmp_path)
+
+    assert ours == theirs
+
+
+async def test_each_object_keeps_its_file_and_line(tmp_path: Path) -> None:
+    case = a_list(ODD)
+    case.write(tmp_path)
+
+    built = await build(case.overlay(tmp_path))
+
+    parts = divide(gather(case.overlay(tmp_path)))
+    last = [str(one.place) for one in built][-1]
+    assert (len(parts), last) == (2, f"app/{LONG - 1:04}.yaml:1:1")
+
+
+@pytest.mark.parametrize(
+    ("odd", "says"),
+    [
+        ({LONG - 1: settings(0)}, "c-0000"),
+        ({LONG - 1: settings(0).replace("}", ", namespace: default}")}, "c-0000"),
+        ({LONG - 1: "apiVersion: v1\nkind: ConfigMap\n"}, f"{LONG - 1:04}.yaml"),
+    ],
+    ids=["two of one name", "one says default", "no name"],
+)
+async def test_what_kustomize_refuses_is_refused_with_its_place(
+    tmp_path: Path, odd: dict[int, str], says: str
+) -> None:
+    case = a_list(odd)
+    case.write(tmp_path)
+
+    with pytest.raises(RenderError, match=says):
+        await build(case.overlay(tmp_path))
