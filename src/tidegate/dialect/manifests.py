@@ -81,8 +81,6 @@ class _Reading:
         hook = self._hook(document)
         if hook is not None and not hook.phases and not hook.ends:
             return
-        if self._is_skipped(document):
-            return
         try:
             made = self._manifest(document, hook, hidden)
         except DialectError as error:
@@ -101,12 +99,6 @@ class _Reading:
             return None
         hook, terms = read_hook(self._heard(document).body), self._policy.release
         return hook if hook is None or terms is None else narrowed(hook, document.body, terms)
-
-    def _is_skipped(self, document: Document) -> bool:
-        """Whether it is one of the definitions that a release does not want from its chart."""
-        terms = self._policy.release
-        is_spared = terms is not None and terms.acting.crds is CrdPolicy.SKIP
-        return is_spared and is_crd_path(document.place.name)
 
     def _deed(self, document: Document, *, ground: bool) -> Deed:
         terms = self._policy.release

@@ -115,7 +115,7 @@ def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource
     spec, install, upgrade = resource.spec, *_actions(resource.spec)
     source, path, defaults = _chart(resource)
     metadata = spec.part("commonMetadata")
-    skips = {terms.install.crds, terms.upgrade.crds} == {CrdPolicy.SKIP}
+    skips = terms.install.crds is CrdPolicy.SKIP
     unchecked = (one.flag("disableSchemaValidation") for one in (install, upgrade))
     request = Release(
         chart=path,

@@ -27,7 +27,7 @@ from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
-from tidegate.model.ledger import Action
+from tidegate.model.ledger import Action, CrdPolicy
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
@@ -231,13 +231,16 @@ async def _as_known(
 
     One that is there already is rendered as it was then: as an install, or as an upgrade.
     """
-    ask = workshop.setting.ask_release
-    known = await ask(unit) if ask is not None and unit.policy.release is not None else None
+    ask, terms = workshop.setting.ask_release, unit.policy.release
+    known = await ask(unit) if ask is not None and terms is not None else None
     behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
     more = msgspec.json.encode(behind, order="sorted")
 
     def told(revision: int, *, is_upgrade: bool) -> tuple[Release, str]:
         release = msgspec.structs.replace(asked, revision=revision, is_upgrade=is_upgrade)
+        if terms is not None and is_upgrade:
+            crds = terms.upgrade.crds is not CrdPolicy.SKIP
+            release = msgspec.structs.replace(release, include_crds=crds)
         key = chart_key(release, workshop)
         return release, digest_bytes(key.encode(), more) if key else ""
 
