@@ -129,7 +129,8 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How an install is done, or an upgrade.
 
     `waits` for what it has brought, and `waits_for_jobs` until they are done. `replaces`: objects
-    are put in the place of what is there. `checks`: they are validated before.
+    are put in the place of what is there. `checks`: they are validated before, and where it
+    `checks_values`, values as well.
     `refuses_others`: what is there already, and not the release's, is not taken over.
     """
 
@@ -141,6 +142,7 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     retry: Retry | None = None
     replaces: bool = False
     checks: bool = True
+    checks_values: bool = True
     refuses_others: bool = False
 
 

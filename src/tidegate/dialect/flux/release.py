@@ -112,11 +112,10 @@ def release_name(spec: Part, name: str) -> str:
 
 
 def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource]:
-    spec, install, upgrade = resource.spec, *_actions(resource.spec)
+    spec = resource.spec
     source, path, defaults = _chart(resource)
     metadata = spec.part("commonMetadata")
     skips = terms.install.crds is CrdPolicy.SKIP
-    unchecked = (one.flag("disableSchemaValidation") for one in (install, upgrade))
     request = Release(
         chart=path,
         name=terms.name,
@@ -125,7 +124,7 @@ def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource
         defaults=defaults,
         kube_version="",
         include_crds=not skips,
-        skip_schema=any(list(unchecked)),
+        skip_schema=not terms.install.checks_values,
         checks_lock=False,
     )
     details = FluxDetails(
@@ -163,10 +162,6 @@ def _post_renders(resource: FluxResource) -> Iterator[FluxOverrides]:
             yield FluxOverrides(images=read_images(changes), patches=patches)
 
 
-def _actions(spec: Part) -> tuple[Part, Part]:
-    return spec.part("install"), spec.part("upgrade")
-
-
 def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
     """Hooks go by their weights, and the rest by kinds."""
     policy = Policy(
@@ -200,6 +195,7 @@ def _action(spec: Part, name: str) -> ActionTerms:
         retry=_retry(said),
         replaces=said.flag("force"),
         checks=not said.flag("disableOpenAPIValidation"),
+        checks_values=not said.flag("disableSchemaValidation"),
         refuses_others=said.flag("disableTakeOwnership"),
     )
 

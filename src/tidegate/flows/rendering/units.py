@@ -239,8 +239,9 @@ async def _as_known(
     def told(revision: int, *, is_upgrade: bool) -> tuple[Release, str]:
         release = msgspec.structs.replace(asked, revision=revision, is_upgrade=is_upgrade)
         if terms is not None and is_upgrade:
-            crds = terms.upgrade.crds is not CrdPolicy.SKIP
-            release = msgspec.structs.replace(release, include_crds=crds)
+            how = terms.upgrade
+            crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
+            release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
         key = chart_key(release, workshop)
         return release, digest_bytes(key.encode(), more) if key else ""
 
