@@ -303,7 +303,7 @@ class Driver:
         ended = EntryEnd(result == Result.PASSED, sentence, hooks_of(run, now))
         trouble = yield from self._site.ledgers.end(run, ended, now)
         if trouble is not None:
-            self._chronicle.unreported[name] = trouble.sentence
+            self._chronicle.unreported[name] = f"its ledger is not closed: {trouble.sentence}"
 
     def _let_unit_go(self, _: None) -> None:
         self._ending -= 1

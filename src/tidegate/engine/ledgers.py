@@ -7,7 +7,7 @@ how it ended behind the last gate. Who is killed in between is known by the entr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tidegate.engine.means import Bookkeeper
@@ -16,7 +16,7 @@ from tidegate.engine.reach.writing import trouble_of
 from tidegate.engine.turns.rollout import ItemState, UnitRun
 from tidegate.engine.vocabulary import Trouble
 from tidegate.model.identity import Identity
-from tidegate.model.ledger import Action, Entering, EntryEnd, HookRun
+from tidegate.model.ledger import Action, Entering, EntryEnd, HookRun, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import PlannedUnit
@@ -28,7 +28,6 @@ PAGE = 100
 TRIES = 5
 """How often an entry is tried against others who write at the same time."""
 NAMESPACE = Kind("", "v1", "Namespace")
-OVERTAKEN = facts.Conflict | facts.Exists | facts.Missing | facts.Lost
 PASSED = {ItemState.PASSED: True, ItemState.FAILED: False}
 
 
@@ -37,6 +36,8 @@ class _OpenLedger:
     """What stands in the ledger of a unit, and what is to be entered."""
 
     unit: PlannedUnit
+    place: LedgerPlace
+    keeper: Bookkeeper
     entries: tuple[Live, ...] = ()
     entering: Entering = field(default_factory=lambda: Entering(Action.KEEP))
     begun: bool = False
@@ -53,11 +54,13 @@ class Ledgers:
 
     def read(self, units: Sequence[PlannedUnit]) -> Errand[facts.Refusal | None]:
         """Read what is entered; what is begun already is known better."""
-        if self._keeper is None:
+        keeper = self._keeper
+        if keeper is None:
             return None
         for unit in units:
-            if unit.id not in self._books and self._keeper.place(unit.id) is not None:
-                self._books[unit.id] = _OpenLedger(unit)
+            place = keeper.place(unit.id)
+            if unit.id not in self._books and place is not None:
+                self._books[unit.id] = _OpenLedger(unit, place, keeper)
         books = (self._books[unit.id] for unit in units if unit.id in self._books)
         unread = [one for one in books if not one.begun]
         looks = (acting_as(_identity(one), self._look(one)) for one in unread)
@@ -85,19 +88,16 @@ class Ledgers:
         book = self._books.get(run.unit.id)
         if book is None or book.ended or not book.entering.is_due:
             return None
-        if not book.begun and not ended.passed:
+        if not (book.begun or book.entering.goes_on or ended.passed):
             return None  # nothing of it was begun
         return (yield from acting_as(_identity(book), self._end(book, ended, now)))
 
     def _begin(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
-        keeper, name, wanted = self._asked(), book.unit.id, book.entering
+        keeper, name, wanted = book.keeper, book.unit.id, book.entering
         trouble: Trouble | None = None
         for _ in range(TRIES):
-            trouble = None
-            for write in keeper.begin(name, book.entries, book.entering, now):
-                trouble = yield from self._write(book, write)
-                if trouble is not None:
-                    break
+            writes = keeper.begin(name, book.entries, book.entering, now)
+            trouble = yield from self._write_all(book, writes)
             if trouble is None:
                 book.begun = True
                 return None
@@ -116,12 +116,8 @@ class Ledgers:
                 return trouble
         trouble = None
         for _ in range(TRIES):
-            trouble = None
-            writes = self._asked().end(book.unit.id, book.entries, book.entering, ended, now)
-            for write in writes:
-                trouble = yield from self._write(book, write)
-                if trouble is not None:
-                    break
+            writes = book.keeper.end(book.unit.id, book.entries, book.entering, ended, now)
+            trouble = yield from self._write_all(book, writes)
             if trouble is None:
                 book.ended = True
                 return None
@@ -129,6 +125,14 @@ class Ledgers:
             if refused is not None:
                 return trouble_of(refused)
         return trouble
+
+    def _write_all(self, book: _OpenLedger, writes: Iterable[Write]) -> Errand[Trouble | None]:
+        """One after another, until one is refused."""
+        for write in writes:
+            trouble = yield from self._write(book, write)
+            if trouble is not None:
+                return trouble
+        return None
 
     def _write(self, book: _OpenLedger, write: Write) -> Errand[Trouble | None]:
         """One entry; the namespace of the first is made where there is none."""
@@ -153,14 +157,12 @@ class Ledgers:
         """Read the entries, and find out what follows from them."""
         refused = yield from self._read_entries(book)
         if refused is None:
-            book.entering = self._asked().intend(book.unit.id, book.entries)
+            book.entering = book.keeper.intend(book.unit.id, book.entries)
         return refused
 
     def _read_entries(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
-        shelf = self._asked().place(book.unit.id)
-        if shelf is None:
-            return None
-        selection = Selection(shelf.kind, shelf.namespace, labels=shelf.labels)
+        place = book.place
+        selection = Selection(place.kind, place.namespace, labels=place.labels)
         found: list[Live] = []
         resume = ""
         while True:
@@ -174,11 +176,6 @@ class Ledgers:
         book.entries = tuple(found)
         self._spots |= {Spot(book.unit.cluster, one.ref) for one in found}
         return None
-
-    def _asked(self) -> Bookkeeper:
-        if self._keeper is None:
-            raise AssertionError("nobody keeps a ledger here")
-        return self._keeper
 
 
 def hooks_of(run: UnitRun, now: Ms) -> tuple[HookRun, ...]:

@@ -27,7 +27,8 @@ from tidegate.dialect.helm.record import (
 from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
 from tidegate.errors import DialectError
-from tidegate.flows.planning import Planned, Read
+from tidegate.flows.planning import Planned
+from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart
 from tidegate.flows.rendering.outcome import attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
@@ -43,6 +44,7 @@ from tidegate.model.ledger import (
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
 from tidegate.model.plan import Plan
+from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import sheet_of
 from tidegate.world.calls import Verb, Write
@@ -141,22 +143,23 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
 async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | None:
     """The ledgers of a plan's units; None where none of them is a release."""
     terms = terms_of(planned.plan)
-    wanted = [
-        one
+    wanted = {
+        one.manifests.unit.id: one.rendered
         for one in planned.read
         if one.manifests.unit.id in terms and one.rendered.release is not None
-    ]
+    }
     if not wanted:
         return None
-    keys = {one.manifests.unit.id: one.rendered.key for one in wanted}
-    fresh = [one for one in wanted if not one.rendered.is_known]
-    sheets: dict[UnitId, ReleaseSheet] = {}
-    if fresh:
-        async with Workshop(session.setting) as workshop:
-            asked = {one.manifests.unit.id: _sheet(one, workshop) for one in fresh}
-            sheets, errors = await attempt_all(asked)
-        raise_all(tuple(errors.values()))
-    return ReleaseBooks({name: terms[name] for name in keys}, keys, sheets)
+    async with Workshop(session.setting) as workshop:
+        asked = {
+            name: _sheet(name, one, one.release, workshop)
+            for name, one in wanted.items()
+            if one.release is not None and not one.is_known
+        }
+        sheets, errors = await attempt_all(asked)
+    raise_all(tuple(errors.values()))
+    keys = {name: one.key for name, one in wanted.items()}
+    return ReleaseBooks({name: terms[name] for name in wanted}, keys, sheets)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:
@@ -169,13 +172,12 @@ def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
     return {name: terms for name, terms in found if terms is not None}
 
 
-async def _sheet(read: Read, workshop: Workshop) -> ReleaseSheet:
-    unit, release = read.manifests.unit, read.rendered.release
-    if release is None:
-        raise AssertionError("asked for what is no release")
-    labels = origin_labels(unit.id)
+async def _sheet(
+    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop
+) -> ReleaseSheet:
+    labels = origin_labels(unit)
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
-        for one in read.rendered.documents
+        for one in rendered.documents
     ]
-    return sheet_of(read.rendered.key, await describe_chart(release, workshop), documents)
+    return sheet_of(rendered.key, await describe_chart(release, workshop), documents)

@@ -63,7 +63,8 @@ class Storage:
     def begin(self, wanted: ReleaseSheet) -> Entering:
         records = list(self.kept.values())
         entering = book.intend(wanted.key, records, self.terms, MARK)
-        self.enter(book.begin(wanted, records, self.terms, MARK, entering=entering, now=NOW))
+        if entering.is_due and not entering.goes_on:
+            self.enter(book.begin(wanted, records, self.terms, MARK, entering=entering, now=NOW))
         return entering
 
     def end(self, entering: Entering, *, passed: bool = True) -> None:

@@ -94,8 +94,6 @@ def begin(
     now: Ms,
 ) -> Entries:
     """The revision that is pending from now on; locks of others are opened, old records go."""
-    if entering.goes_on or not entering.is_due:
-        return Entries()
     unlocked = tuple(_unlock(one) for one in records if one.is_pending)
     first = newest(records)
     status, description = BEGINNINGS[entering.action]
