@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
 	@touch $@
 
-demo: $(READY) ## roll out a small shop on a simulated cluster, twice
+demo: $(READY) ## roll out a small shop and a platform on a simulated cluster
 	@$(BIN)/python -m examples.demo
 
 examples: $(READY) ## make the keys and sealed files of the examples; they stay on this machine

@@ -13,7 +13,7 @@ from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.world import START, Sandbox, creation
 from tidegate.world.facts import is_refusal
 

@@ -1,8 +1,8 @@
 """What works today, shown: `make demo`.
 
 One small shop is rolled out twice on a simulated cluster: in its waves, and all at once. Then the
-same waves by other rules. On a terminal it is played so that one can follow; in a pipe nothing
-waits.
+same waves by other rules, and a whole platform. On a terminal it is played so that one can follow;
+in a pipe nothing waits.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PACE = ("--pace", "8")
 TO_READ = 2.5
 """Seconds for a few words, where somebody is watching."""
 GATE_STAYED_SHUT = 4
+FIRST_DAY = "examples/homelab/scenarios/first-day.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,17 @@ SCENES = (
     Scene(
         "When would each gate open, by our rules and by Argo CD's?",
         ("simulate", "examples/first", "--engine", "tidegate,argocd"),
+    ),
+    Scene(
+        "A whole platform, written for Argo CD: one root, nine Applications in waves, and three\n"
+        "ApplicationSets behind them. Two secrets and a network were there before.",
+        ("sync", "examples/homelab", "--sandbox", "--scenario", FIRST_DAY),
+        moves=True,
+    ),
+    Scene(
+        "By Argo CD's rules a set is healthy as soon as its Applications are generated: look when\n"
+        "loki-stack (wave 5) begins, and when gateway (wave 4) is done.",
+        ("simulate", "examples/homelab", "--engine", "tidegate,argocd", "--scenario", FIRST_DAY),
     ),
 )
 LAST_WORDS = """\

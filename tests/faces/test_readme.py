@@ -19,10 +19,9 @@ def name_of(path: Path) -> str:
 
 
 def test_the_readme_shows_the_product_on_its_first_screen() -> None:
-    first_screen = README.read_text().splitlines()[:36]
+    commands = [line for line in README.read_text().splitlines()[:36] if line.startswith("$ ")]
 
-    assert "$ make demo        # sets up, and rolls out a small shop twice" in first_screen
-    assert "$ make test        # sets up and runs every test that needs no cluster" in first_screen
+    assert [line.split()[1:3] for line in commands[:2]] == [["make", "demo"], ["make", "test"]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

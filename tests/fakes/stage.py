@@ -9,7 +9,8 @@ from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.physics.kubelet.pod import kubelet
-from tidegate.sandbox.physics.profile import ContainerCourse, CourseRule, Profile, typical
+from tidegate.sandbox.physics.profile import ContainerCourse, CourseRule, Profile
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, body_of, items_of, live_of

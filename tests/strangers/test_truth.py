@@ -289,6 +289,64 @@ spec: {selfSigned: {}}
     assert "  operators: [cert-manager]  # for ClusterIssuer own\n" in told
 
 
+SET = """
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: teams, namespace: argocd}
+spec:
+  goTemplate: true
+  generators:
+  - git: {repoURL: "https://git.example.com/far.git", revision: HEAD, directories: [{path: "t/*"}]}
+  template:
+    metadata: {name: "{{.path.basename}}"}
+    spec:
+      project: default
+      source: {repoURL: "https://git.example.com/far.git", path: "{{.path.path}}"}
+      destination: {server: "https://kubernetes.default.svc", namespace: a}
+"""
+
+
+def test_a_set_whose_repository_is_elsewhere_is_told_and_ends_no_simulation(tmp_path: Path) -> None:
+    code, told, aside = tidegate("simulate", tmp_path / "a", SET, "--offline")
+    empty, _, refused = tidegate("simulate", tmp_path / "b", SET, "--offline", "--greenfield")
+
+    assert code == 0, told + aside
+    assert "warning[argo.set-far]: what ApplicationSet `argocd/teams` generates" in aside
+    assert (empty, "error[argo.set-far]" in refused) == (3, True)
+
+
+def test_an_overlay_reaches_its_bases_though_no_repository_is_around_them(tmp_path: Path) -> None:
+    base, overlay = tmp_path / "base", tmp_path / "overlays" / "prod"
+    overlay.mkdir(parents=True)
+    base.mkdir()
+    (base / "kustomization.yaml").write_text("resources: [api.yaml]\n")
+    (base / "api.yaml").write_text(API.lstrip("\n-"))
+    (overlay / "kustomization.yaml").write_text("namespace: prod\nresources: [../../base]\n")
+
+    ran = CliRunner().invoke(cli, ["simulate", str(overlay)], standalone_mode=False)
+
+    assert ran.return_value == 0, ran.stderr
+    assert "  namespaces: [prod]\n" in ran.stdout
+
+
+def test_a_chart_reaches_the_chart_beside_it(tmp_path: Path) -> None:
+    for name in ("app", "common"):
+        (tmp_path / name / "templates").mkdir(parents=True)
+        (tmp_path / name / "Chart.yaml").write_text(
+            f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n"
+        )
+    with (tmp_path / "app" / "Chart.yaml").open("a") as file:
+        file.write(
+            "dependencies: [{name: common, version: 1.0.0, repository: 'file://../common'}]\n"
+        )
+    (tmp_path / "common" / "templates" / "api.yaml").write_text(API.lstrip("\n-"))
+
+    ran = CliRunner().invoke(cli, ["simulate", str(tmp_path / "app")], standalone_mode=False)
+
+    assert ran.return_value == 0, ran.stderr
+    assert "wave 0" in ran.stdout
+
+
 def test_nothing_is_opaque_where_nothing_is_assumed(tmp_path: Path) -> None:
     text = """
 apiVersion: helm.toolkit.fluxcd.io/v2

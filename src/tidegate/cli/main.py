@@ -35,6 +35,7 @@ VERBS = {
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "lint": "Say whether the order of a repository can work.",
     "plan": "Show what a rollout would do, step by step.",
+    "profile": "Learn from a cluster how long things take.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",
     "simulate": "Roll out on a simulated cluster, and show when each gate opened.",

@@ -55,6 +55,7 @@ class Given(TypedDict, total=False):
     operators: Path | None
     seed: int
     greenfield: bool
+    spread: bool
     start: Ms | None
     health_rules: Path | None
     prune: bool

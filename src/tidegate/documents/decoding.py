@@ -56,7 +56,9 @@ _FORMS: dict[type[inspect.Type], _TypeForm] = {
     inspect.BoolType: _TypeForm((bool,), "`true` or `false`", "write it without quotes"),
     inspect.IntType: _TypeForm((int,), "a whole number", "write it without quotes"),
     inspect.FloatType: _TypeForm((float, int), "a number", "write it without quotes"),
-    inspect.Metadata: _TypeForm((), "a duration", "write it like `250ms`, `2s` or `1m30s`"),
+    inspect.Metadata: _TypeForm(
+        (str, int, float), "a duration", "write it like `250ms`, `2s` or `1m30s`"
+    ),
 }
 
 

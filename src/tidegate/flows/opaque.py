@@ -11,21 +11,12 @@ from dataclasses import replace
 import msgspec
 
 from tidegate.flows.discover import Member
+from tidegate.flows.discover.far import FAR
 from tidegate.flows.discover.findings import not_rendered
 from tidegate.flows.entering import Found
 from tidegate.flows.rendering import Unrendered
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.unit import UnitId
-
-FAR = frozenset(
-    {
-        *(f"source.git.{why}" for why in ("credentials", "failed", "host-key", "unreachable")),
-        *(f"source.git.{why}" for why in ("missing", "untrusted")),
-        *(f"source.http.{why}" for why in ("credentials", "failed", "unreachable", "untrusted")),
-        *("source.login", "source.object", "source.offline"),
-    }
-)
-"""Why the text of a unit cannot be had from here, though nothing is wrong with the unit."""
 
 
 def with_opaque(found: Found) -> Found:
@@ -47,6 +38,9 @@ def _is_far(member: Member) -> bool:
 def _lenient(finding: Finding, far: Mapping[Finding, UnitId]) -> Finding:
     if finding.code == "units.unknown":
         why = "it is in another part of the repository, or nowhere; it is taken to be ready"
+        return msgspec.structs.replace(finding, severity=Severity.WARNING, why=why)
+    if finding.code == "argo.set-far":
+        why = "what it would bring is not known; what others lean on is taken to be there"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, why=why)
     unit = far.get(finding)
     if unit is None:

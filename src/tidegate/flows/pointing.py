@@ -21,6 +21,7 @@ from tidegate.errors import Place, RenderError
 from tidegate.files import read_users_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
+from tidegate.flows.reaching import reach_of
 from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
 from tidegate.model.policy import Policy
@@ -263,8 +264,12 @@ def standard_input() -> Iterator[str]:
 
 
 def root_of(path: Path) -> Path:
-    """The repository of a path: overlays and charts may reach that far, and no farther."""
-    return next((one for one in (path, *path.parents) if (one / ".git").exists()), path)
+    """The repository of a path: overlays and charts may reach that far, and no farther.
+
+    Where there is none, it is what the path itself is built from.
+    """
+    found = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
+    return found or reach_of(path)
 
 
 def _not_a_directory(what: str, revision: str) -> RenderError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import msgspec
 
@@ -21,12 +22,12 @@ from tidegate.flows.session import Session, Target
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
 from tidegate.model.event import Event, Result, Told
+from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
-from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
@@ -39,7 +40,8 @@ OWN = "own"
 class Simulated:
     """What happened by one set of rules.
 
-    `absences`: what was leaned on and not brought. `evidence`: what is known of what failed.
+    `expecting`: which end of the range of each duration was played. `absences`: what was leaned on
+    and not brought. `evidence`: what is known of what failed.
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes.
@@ -55,6 +57,7 @@ class Simulated:
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
+    expecting: Expectation = Expectation.LIKELY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +65,13 @@ class Playing:
     """How it is played: at most `until` then, in the cluster's own time.
 
     What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
-    nobody's leave.
+    nobody's leave. `expectations`: once for each of them.
     """
 
     until: Ms
     greenfield: bool = False
     approved: Sequence[str] = ()
+    expectations: Sequence[Expectation] = (Expectation.LIKELY,)
 
 
 @dataclass(slots=True)
@@ -97,33 +101,35 @@ async def simulate(
 
     Entries that are alternatives are played one after another.
     """
-    greenfield, until = playing.greenfield, playing.until
+    greenfield = playing.greenfield
     setting = replace(setting, stands_in=not greenfield)
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
     runs: list[Simulated] = []
     for entry in entries:
         part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
-        for rules in engines:
+        for rules, expecting in product(engines, playing.expectations):
+            aim = _expecting(aim, expecting)
             opened = open_assuming(part, aim, setting, greenfield=greenfield)
             async with opened as (session, found, absent):
                 # What was assumed for the first is there for the next, and not absent any more.
                 aim, absences = session.target, absent if absences is None else absences
-                leave = approved_by(playing.approved, found.members)
-                run = await _simulate(found, rules, session, until=until, approved=leave)
+                run = await _simulate(found, rules, session, playing)
                 name = f"{run.name} ({entry})" if entry else run.name
-                runs.append(replace(run, name=name, absences=absences))
+                runs.append(replace(run, name=name, absences=absences, expecting=expecting))
     return runs
 
 
+def _expecting(target: Target, expecting: Expectation) -> Target:
+    if target.simulation is None:
+        return target
+    return replace(target, simulation=replace(target.simulation, expecting=expecting))
+
+
 async def _simulate(
-    found: Found,
-    rules: Semantics | None,
-    session: Session,
-    *,
-    until: Ms,
-    approved: frozenset[UnitId],
+    found: Found, rules: Semantics | None, session: Session, playing: Playing
 ) -> Simulated:
+    until, approved = playing.until, approved_by(playing.approved, found.members)
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
     rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
 from tidegate.flows.rendering.capabilities import read_version
+from tidegate.model.expectation import Expectation
 from tidegate.model.given import GivenCluster
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
@@ -86,7 +87,8 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
 class Simulation:
     """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
 
-    `assumed`: by the names of clusters, what else is there since somebody leans on it.
+    `assumed`: by the names of clusters, what else is there since somebody leans on it. `expecting`:
+    which end of the range of each duration counts.
     """
 
     scenario: Path | None = None
@@ -95,6 +97,7 @@ class Simulation:
     seed: int = 0
     start: Ms | None = None
     assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
+    expecting: Expectation = Expectation.LIKELY
 
 
 def make_living(
@@ -112,7 +115,8 @@ def make_living(
     givens = [story.given, *simulation.assumed.values()]
     seats = [seat for given in givens for seat in _seats(known.operators, given)]
     profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
-    controllers = living(profile, known)
+    factor = profile.spread.factor(simulation.expecting)
+    controllers = living(profile, known, factor=factor)
     sandbox = Sandbox(
         clusters,
         seed=simulation.seed or story.seed,
@@ -181,7 +185,8 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
     from tidegate.world.line import Line
 
     known, story = known_to(simulation), _story(simulation)
-    controllers = inhabitants(_profile(simulation, known).with_rules(story.behaviours), known)
+    profile = _profile(simulation, known).with_rules(story.behaviours)
+    controllers = inhabitants(profile, known, announces=True)
     kinds = (*LOOKED_AT, *kinds_of(_seats(known.operators, story.given), known.rows))
     await Loose(Exchange(Line(world)), controllers, kinds=kinds).run(until)
 
@@ -263,12 +268,14 @@ def profile_of(simulation: Simulation | None) -> Profile:
 
 
 def _profile(simulation: Simulation, known: Knowledge) -> Profile:
-    from tidegate.sandbox.physics.profile import read_profile, typical
+    from tidegate.sandbox.physics.profile_file import read_profile, typical
 
+    expecting = simulation.expecting
+    shipped = typical(expecting)
     if simulation.profile is None:
-        return typical()
-    text = read_users_file(simulation.profile)
-    return read_profile(text, str(simulation.profile), onto=typical(), operators=known.rows)
+        return shipped
+    text, name = read_users_file(simulation.profile), str(simulation.profile)
+    return read_profile(text, name, onto=shipped, operators=known.rows, expecting=expecting)
 
 
 def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:

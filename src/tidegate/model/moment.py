@@ -50,6 +50,18 @@ def parse_duration(text: str) -> Ms:
 
     Raises ValueError for what is none, and for parts of a millisecond, which Go would keep.
     """
+    span = _exact(text)
+    if span.denominator != 1:
+        raise ValueError("finer than a millisecond")
+    return Ms(span.numerator)
+
+
+def parse_measured(text: str) -> Ms:
+    """A duration that a program has measured, to the nearest millisecond: `13.351690873s`."""
+    return Ms(round(_exact(text)))
+
+
+def _exact(text: str) -> Fraction:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError("not a duration")
@@ -57,9 +69,7 @@ def parse_duration(text: str) -> Ms:
     span = sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
     if span > _LONGEST:
         raise ValueError("longer than 292 years")
-    if span.denominator != 1:
-        raise ValueError("finer than a millisecond")
-    return Ms(-span.numerator if sign == "-" else span.numerator)
+    return -span if sign == "-" else span
 
 
 def parse_moment(text: str) -> Ms:

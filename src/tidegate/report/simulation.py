@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.model.event import Event, Told
+from tidegate.model.expectation import Expectation
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
@@ -32,7 +33,8 @@ ENDS = {
 class EngineRun:
     """What one engine did: its events, what is known of what failed, what it did not wait for.
 
-    `unplayed`: what it has a check for, and nobody knows what the operator writes.
+    `unplayed`: what it has a check for, and nobody knows what the operator writes. `expecting`:
+    which end of the range of each duration, where several were played.
     """
 
     name: str
@@ -41,6 +43,7 @@ class EngineRun:
     evidence: Sequence[Evidence] = ()
     unwaited: Sequence[Ref] = ()
     unplayed: Sequence[Ref] = ()
+    expecting: Expectation | None = None
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     engine: str
     outcome: str
     lasted: Ms
+    expecting: Expectation | None = None
     sentence: str = ""
     failures: tuple[Failure, ...] = ()
     unwaited: tuple[Ref, ...] = ()
@@ -85,6 +89,7 @@ def ending_of(run: EngineRun) -> Ending:
         engine=run.name,
         outcome=last.reason,
         lasted=Ms(last.at - first.at),
+        expecting=run.expecting,
         sentence=_why(run.events),
         failures=tuple(Failure(one.ref, **grounds(course, one)) for one in run.evidence),
         unwaited=tuple(run.unwaited),
@@ -116,9 +121,14 @@ def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
         yield from _table(alike)
         yield ""
     for run in runs:
-        yield f"{run.name}: {_end(run.events)}"
-        yield from _retries(run)
-        yield from _reasons(run)
+        yield from ending_lines(run, run.name)
+
+
+def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
+    """How one ended, what was tried again, and why it did not pass."""
+    yield f"{name}: {_end(run.events)}"
+    yield from _retries(run)
+    yield from _reasons(run)
 
 
 def _by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
@@ -144,8 +154,13 @@ def _table(runs: Sequence[EngineRun]) -> Iterator[str]:
 
 
 def _cell(times: StepTimes) -> str:
-    opens = f"{times.how} {seconds(times.ended)}" if times.how == "failed" else times.how
-    return f"{seconds(times.applied):>18}  {opens or seconds(times.ended):>14}"
+    return f"{seconds(times.applied):>18}  {opening(times):>14}"
+
+
+def opening(times: StepTimes) -> str:
+    """When the gate of a step opened, or what became of it."""
+    told = f"{times.how} {seconds(times.ended)}" if times.how == "failed" else times.how
+    return told or seconds(times.ended)
 
 
 def _retries(run: EngineRun) -> Iterator[str]:

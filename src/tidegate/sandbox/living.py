@@ -40,20 +40,30 @@ CONTROLLERS = (
 )
 
 
-def living(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
-    """Every controller, with durations from a profile and operators from what is known."""
-    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, known))
+def living(profile: Profile, known: Knowledge, *, factor: float = 1) -> tuple[Controller, ...]:
+    """Every controller, with durations from a profile and operators from what is known.
+
+    `factor`: how much longer operators take than their rows say.
+    """
+    own = inhabitants(profile, known, factor=factor)
+    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *own)
 
 
-def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
-    """Those that a control plane does not bring: a kubelet and operators."""
+def inhabitants(
+    profile: Profile, known: Knowledge, *, factor: float = 1, announces: bool = False
+) -> tuple[Controller, ...]:
+    """Those that a control plane does not bring: a kubelet and operators.
+
+    A kubelet that `announces` tells in Events what it has pulled.
+    """
     holds = known.holds[::-1]
 
     def is_held(view: Visible, pod: Stored) -> str:
         return held(view, pod, holds)
 
-    rows = paced(known.rows, profile.stages)
-    return (kubelet(profile, held=is_held), operators(rows), authorities(rows))
+    rows = paced(known.rows, profile.stages, factor)
+    own = kubelet(profile, held=is_held, announces=announces)
+    return (own, operators(rows), authorities(rows))
 
 
 def base_objects() -> list[Body]:

@@ -29,6 +29,18 @@ class Seen:
         self._objects: dict[Kind, dict[tuple[str, str], Stored]] = {}
         self._owned: dict[str, dict[Ref, None]] = {}
 
+    @classmethod
+    def of(cls, objects: Iterable[Stored]) -> Seen:
+        """These objects, as they are."""
+        seen = cls()
+        for one in objects:
+            seen._put(one)
+        return seen
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return sorted(self._objects)
+
     def get(self, ref: Ref) -> Stored | None:
         return self._objects.get(ref.kind, {}).get((ref.namespace, ref.name))
 
@@ -46,15 +58,18 @@ class Seen:
     def take(self, change: Change, live: Live) -> Transition:
         """Remember a change, and say what it was."""
         key = (live.ref.namespace, live.ref.name)
-        objects = self._objects.setdefault(live.ref.kind, {})
-        before = objects.pop(key, None)
+        before = self._objects.setdefault(live.ref.kind, {}).pop(key, None)
         body: dict[str, Json] = msgspec.json.decode(live.body)
         stored = Stored(live.ref, body, (), int(live.version))
-        for uid in owner_uids(stored.metadata):
-            self._owned.setdefault(uid, {})[live.ref] = None
-        if change is not Change.DELETED:
-            objects[key] = stored
+        self._put(stored, stays=change is not Change.DELETED)
         return Transition(change, stored, before)
+
+    def _put(self, stored: Stored, *, stays: bool = True) -> None:
+        ref = stored.ref
+        for uid in owner_uids(stored.metadata):
+            self._owned.setdefault(uid, {})[ref] = None
+        if stays:
+            self._objects.setdefault(ref.kind, {})[ref.namespace, ref.name] = stored
 
 
 class Loose:

@@ -11,7 +11,8 @@ from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.states import MARK
-from tidegate.sandbox.physics.profile import CourseRule, Fit, typical
+from tidegate.sandbox.physics.profile import CourseRule, Fit
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.testing import Body, live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]

@@ -7,7 +7,7 @@ from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
 from tidegate.world.exchange import Exchange

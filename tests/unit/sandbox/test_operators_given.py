@@ -26,7 +26,7 @@ from tidegate.sandbox.operators.given import (
     workload_of,
 )
 from tidegate.sandbox.operators.presence import is_available
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tidegate.documents import read
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import Ms, format_duration
+from tidegate.model.expectation import Expectation
+from tidegate.model.moment import SECOND, Ms, format_duration
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
 from tidegate.sandbox.physics.profile import (
-    DURATIONS,
     ContainerCourse,
     CourseRule,
     Fit,
@@ -21,9 +25,8 @@ from tidegate.sandbox.physics.profile import (
     StageFit,
     StageRule,
     Subject,
-    read_profile,
-    typical,
 )
+from tidegate.sandbox.physics.profile_file import DURATIONS, TYPICAL, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
@@ -183,3 +186,73 @@ def test_the_page_on_physics_lists_every_assumption() -> None:
 
     listed = {name for cell in shown for name in re.findall(r"`([a-z-]+)`", cell)}
     assert listed == {one.name for one in typical().assumptions}
+
+
+def ranges(body: Json) -> Iterator[Json]:
+    """The durations of the shipped profile, in general and in rules."""
+    yield from mapping(body, "durations").values()
+    for rule in mappings(body, "rules"):
+        yield from (value for key, value in rule.items() if key in DURATIONS)
+
+
+def test_every_time_of_the_shipped_profile_has_a_range_and_a_source() -> None:
+    (document,) = read(TYPICAL.read_bytes(), TYPICAL.name)
+    found = [*ranges(document.body)]
+
+    assert len(found) >= len(DURATIONS)
+    for one in found:
+        assert set(mapping(one)) == {"likely", "optimistic", "pessimistic", "source"}
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("durations: {pull: 4s}", (2_000, 4_000, 12_000)),
+        ("durations: {pull: {likely: 4s}}", (2_000, 4_000, 12_000)),
+        ("durations: {pull: {likely: 4s, pessimistic: 9s}}", (2_000, 4_000, 9_000)),
+        ("durations: {pull: {likely: 4s, optimistic: 0s}}", (0, 4_000, 12_000)),
+        ("durations: {pull: 4s}\nspread: {optimistic: 1}", (4_000, 4_000, 12_000)),
+        ("spread: {pessimistic: 10}", (0, 2_000, 13_000)),
+    ],
+)
+def test_what_is_expected_decides_which_end_of_a_range_counts(
+    text: str, spans: tuple[int, int, int]
+) -> None:
+    found = tuple(
+        read_profile(text.encode(), "p.yaml", onto=typical(one), expecting=one).durations.pull
+        for one in Expectation
+    )
+
+    assert found == spans
+
+
+def test_a_call_takes_a_second_however_optimistic_one_is() -> None:
+    text = b"durations: {dial: 1s}"
+
+    profile = read_profile(text, "p.yaml", onto=typical(), expecting=Expectation.OPTIMISTIC)
+
+    assert profile.durations.dial == SECOND
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "word"),
+    [
+        ("durations: {pull: {likely: 2s, optimistic: 3s}}", "file.value", "wrong sides"),
+        ("rules: [{run: {likely: 2s, pessimistic: 1s}}]", "file.value", "wrong sides"),
+        ("stages: [{after: {likely: 2s, pessimistic: 0s}}]", "file.value", "wrong sides"),
+        ("durations: {pull: {optimistic: 3s}}", "file.missing", "likely"),
+        ("durations: {pull: {likely: 3s, worst: 4s}}", "file.key", "worst"),
+        ("durations: {pull: [3s]}", "file.type", "a duration or a mapping"),
+        ("spread: {optimistic: 2}", "file.value", "optimistic"),
+        ("spread: {pessimistic: 0.5}", "file.value", "pessimistic"),
+    ],
+)
+def test_a_mistake_in_a_range_is_told_with_its_line(text: str, code: str, word: str) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        profile_of(text)
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, TidegateError)
+    assert (error.code, word in error.problem) == (code, True), error.problem
+    assert error.where is not None
+    assert error.where.line

@@ -9,7 +9,7 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible, roster
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.server.store import Transition
 from tidegate.sandbox.world import START, Sandbox, creation
 from tidegate.world.calls import Verb, Write

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
 )
 @takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
+@click.option(
+    "--spread",
+    is_flag=True,
+    help="Three times: with the shortest, the likely and the longest durations of the profile.",
+)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
 def simulate(what: str, **told: Unpack[Given]) -> int:
@@ -48,6 +53,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
       tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
+      tidegate simulate overlays/prod --profile ours.yaml --spread
       tidegate simulate . --greenfield
     """
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
@@ -58,26 +64,38 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     from tidegate.flows.simulate import Playing
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
+    from tidegate.model.expectation import Expectation
     from tidegate.report.simulation import EngineRun, side_by_side
+    from tidegate.report.spread import spread_lines
 
     engines = _engines(told["engine"])
     told["sandbox"] = True
     pointed, target = pointed_of(what, told), target_of(told)
     setting, until, names = setting_of(told), told["until"], told["approved"]
     greenfield = told["greenfield"]
-    playing = Playing(until=until, greenfield=greenfield, approved=names)
+    expectations = tuple(Expectation) if told["spread"] else (Expectation.LIKELY,)
+    playing = Playing(until=until, greenfield=greenfield, approved=names, expectations=expectations)
     runs = run_story(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)
     shown = [
-        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited, one.unplayed)
+        EngineRun(
+            one.name,
+            one.plan,
+            one.events,
+            one.evidence,
+            one.unwaited,
+            one.unplayed,
+            one.expecting if told["spread"] else None,
+        )
         for one in runs
     ]
     is_json = told["output"] == "json"
     for absences in dict.fromkeys(one.absences for one in runs):
         show_absences(absences, greenfield=greenfield, json=is_json)
-    options.show(told["output"], _documents(shown), side_by_side(shown))
+    lines = spread_lines(shown) if told["spread"] else side_by_side(shown)
+    options.show(told["output"], _documents(shown), lines)
     results = {one.result for one in runs}
     if results == {Result.PASSED}:
         return code
@@ -106,6 +124,7 @@ def _documents(runs: list[EngineRun]) -> Iterator[object]:
     from tidegate.report.simulation import ending_of
 
     for run in runs:
+        of = {"engine": run.name} | ({"expecting": run.expecting} if run.expecting else {})
         for event in run.events:
-            yield {"engine": run.name, **msgspec.to_builtins(event)}
+            yield {**of, **msgspec.to_builtins(event)}
         yield ending_of(run)

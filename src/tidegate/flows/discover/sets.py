@@ -36,6 +36,7 @@ from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
 from tidegate.errors import TidegateError
 from tidegate.files import StrayPathError, follow, open_file
+from tidegate.flows.discover.far import FAR
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
@@ -236,7 +237,7 @@ def _read_all(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
-    return Finding(
+    found = Finding(
         code="argo.set-failed",
         severity=Severity.ERROR,
         sentence=f"what ApplicationSet `{one.namespace}/{one.name}` generates is not known:"
@@ -245,3 +246,4 @@ def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
         why=f"at {error.where}" if error.where else "",
         fix=error.hint,
     )
+    return msgspec.structs.replace(found, code="argo.set-far") if error.code in FAR else found

@@ -175,11 +175,11 @@ class Voice(NamedTuple):
 
     source: str
 
-    def tell(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
-        """Something went as it should."""
-        ref = event_ref(about, reason=reason, message=message)
+    def tell(self, about: Stored, reason: str, message: str, now: Ms, *, at: str = "") -> Write:
+        """Something went as it should; `at` is the field that it is about."""
+        ref = event_ref(about, reason=reason, message=f"{at}{message}")
         words: Body = {"type": "Normal", "reason": reason, "message": message}
-        return _event(ref, about, words, self.source, now)
+        return _event(ref, about, words, self.source, now, at=at)
 
     def warn(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
         """Something did not. Said once for each reason: the first message stays."""
@@ -193,7 +193,7 @@ def first_warning(view: Visible, about: Stored, *, reason: str) -> Ms | None:
     return moment_of(found.body.get("firstTimestamp")) if found else None
 
 
-def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms) -> Write:
+def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms, *, at: str = "") -> Write:
     moment = timestamp(now)
     involved: Body = {
         "apiVersion": about.ref.kind.api_version,
@@ -203,6 +203,8 @@ def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms) -> Write:
     }
     if namespace := text(about.metadata, "namespace"):
         involved["namespace"] = namespace
+    if at:
+        involved["fieldPath"] = at
     return create(
         EVENT,
         ref.namespace,

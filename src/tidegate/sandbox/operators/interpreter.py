@@ -77,21 +77,21 @@ def with_times(wanted: Json, actual: Json, now: Ms) -> Json:
     return wanted
 
 
-def paced(rows: Iterable[Row], rules: Sequence[StageRule]) -> tuple[Row, ...]:
-    """These rows, with the rules of a profile in their stages."""
-    return tuple(_paced(row, rules) for row in rows)
+def paced(rows: Iterable[Row], rules: Sequence[StageRule], factor: float = 1) -> tuple[Row, ...]:
+    """These rows, each stage `factor` times as long, with the rules of a profile behind that."""
+    return tuple(_paced(row, rules, factor) for row in rows)
 
 
-def _paced(row: Row, rules: Sequence[StageRule]) -> Row:
+def _paced(row: Row, rules: Sequence[StageRule], factor: float) -> Row:
     about = [rule for rule in rules if rule.when.is_about(row)]
-    if not about:
+    if not about and factor == 1:
         return row
     return msgspec.structs.replace(
-        row, stages=tuple(_paced_stage(stage, about) for stage in row.stages)
+        row, stages=tuple(_paced_stage(stage, about, factor) for stage in row.stages)
     )
 
 
-def _paced_stage(stage: Stage, rules: Sequence[StageRule]) -> Stage:
+def _paced_stage(stage: Stage, rules: Sequence[StageRule], factor: float) -> Stage:
     paces = (
         Pace(
             after=rule.after,
@@ -103,7 +103,8 @@ def _paced_stage(stage: Stage, rules: Sequence[StageRule]) -> Stage:
         for rule in rules
         if fnmatchcase(stage.name, rule.when.stage)
     )
-    return msgspec.structs.replace(stage, paces=(*stage.paces, *paces))
+    after = Ms(int(stage.after * factor + 0.5))
+    return msgspec.structs.replace(stage, after=after, paces=(*stage.paces, *paces))
 
 
 def operators(rows: Iterable[Row]) -> Controller:

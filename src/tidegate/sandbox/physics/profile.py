@@ -2,29 +2,23 @@
 
 A `Profile` is a list of rules. Each rule fits some containers and changes some parts of their
 course; the last rule that speaks of a part decides it. A profile file adds to the one that is
-shipped, and a scenario adds rules of its own.
+shipped (`profile_file`), and a scenario adds rules of its own.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode_one, suggest
-from tidegate.errors import FileError, foreign
-from tidegate.model.moment import SECOND, Ms, Seconds, SomeSeconds, Span
+from tidegate.model.expectation import Expectation
+from tidegate.model.moment import SECOND, Ms, Span
 from tidegate.model.operators import EVERY, Row
 
 CourseChanges: TypeAlias = dict[str, object]
 """Some parts of a course, by name."""
-TYPICAL = Path(__file__).with_name("typical.yaml")
-Texts = str | tuple[str, ...]
 
 
 class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,11 +147,28 @@ class Assumption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     source: str
 
 
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """How much shorter and longer a duration may be that has no range of its own."""
+
+    optimistic: float = 1
+    pessimistic: float = 1
+
+    def factor(self, expecting: Expectation) -> float:
+        match expecting:
+            case Expectation.OPTIMISTIC:
+                return self.optimistic
+            case Expectation.LIKELY:
+                return 1
+            case Expectation.PESSIMISTIC:
+                return self.pessimistic
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """How long things take and what is assumed."""
 
     name: str = ""
     durations: ContainerCourse = ContainerCourse()
+    spread: Spread = Spread()
     rules: tuple[CourseRule, ...] = ()
     stages: tuple[StageRule, ...] = ()
     """How long operators take."""
@@ -201,99 +212,3 @@ class Courses:
         if found is None:
             found = self._known[subject] = self._profile.course_of(subject)
         return found
-
-
-class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pull: Seconds | None = None
-    start: Seconds | None = None
-    ready: Seconds | None = None
-    run: Seconds | None = None
-    init: Seconds | None = None
-    dial: SomeSeconds | None = None
-    """A call that takes no time would be made again and again at the same moment."""
-    poll: SomeSeconds | None = None
-    stop: Seconds | None = None
-
-    @property
-    def changes(self) -> CourseChanges:
-        said = {key: getattr(self, key) for key in (*DURATIONS, "dials") if hasattr(self, key)}
-        return {key: value for key, value in said.items() if value is not None}
-
-
-DURATIONS = _Durations.__struct_fields__
-
-
-class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    when: Fit = Fit()
-    dials: bool | None = None
-
-
-class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a profile."""
-
-    name: str = ""
-    durations: _Durations = _Durations()
-    rules: tuple[_Rule, ...] = ()
-    stages: tuple[StageRule, ...] = ()
-    polls: Texts = ()
-    telemetry: Texts = ()
-    certifies: Texts = ()
-    assumptions: tuple[Assumption, ...] = ()
-
-
-@cache
-def typical() -> Profile:
-    """The profile that is shipped."""
-    return read_profile(TYPICAL.read_bytes(), TYPICAL.name, onto=Profile())
-
-
-def read_profile(
-    text: bytes, name: str, *, onto: Profile, operators: Iterable[Row] = ()
-) -> Profile:
-    """A profile file, which adds to another profile and wins over it.
-
-    Raises one ExceptionGroup with an error for each mistake in the file. Stages are looked for in
-    the rows of `operators`, if there are any.
-    """
-    rows = tuple(operators)
-    file = decode_one(
-        text, name, _ProfileFile, noun="profile", check=lambda file: _flaws(file, rows)
-    )
-    return Profile(
-        name=file.name or onto.name,
-        durations=msgspec.structs.replace(onto.durations, **file.durations.changes),
-        rules=(*onto.rules, *(CourseRule(rule.when, rule.changes) for rule in file.rules)),
-        stages=(*onto.stages, *file.stages),
-        polls=(*onto.polls, *_listed(file.polls)),
-        telemetry=(*onto.telemetry, *_listed(file.telemetry)),
-        certifies=(*onto.certifies, *_listed(file.certifies)),
-        assumptions=(*onto.assumptions, *file.assumptions),
-    )
-
-
-def _listed(texts: Texts) -> tuple[str, ...]:
-    return (texts,) if isinstance(texts, str) else texts
-
-
-def _flaws(file: _ProfileFile, rows: tuple[Row, ...]) -> Iterator[Flaw]:
-    for place, stage in enumerate(file.stages):
-        known = _stages_of(stage.when, rows)
-        if known and not any(fnmatchcase(one, stage.when.stage) for one in known):
-            problem = f"there is no stage `{foreign(stage.when.stage)}`"
-            hint = suggest(stage.when.stage, known)
-            yield ("stages", place, "when", "stage"), FileError("file.value", problem, hint=hint)
-    for key in ("polls", "telemetry", "certifies"):
-        for pattern in _listed(getattr(file, key)):
-            try:
-                re.compile(pattern)
-            except re.error:
-                problem = f"`{key}` has a pattern that is no regular expression"
-                hint = "escape brackets with `\\`"
-                yield (key,), FileError("file.value", problem, hint=hint)
-
-
-def _stages_of(fit: StageFit, rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """The stages that may be meant: one that no row has would say nothing, in silence."""
-    about = [row for row in rows if fit.is_about(row)]
-    own = [row for row in about if row.group != EVERY]
-    return tuple(dict.fromkeys(stage.name for row in own or about for stage in row.stages))

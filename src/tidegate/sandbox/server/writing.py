@@ -135,6 +135,8 @@ class Writer:
     def _apply(self, writing: Writing) -> Done:
         intent = _unmanaged(read_body(writing.write))
         before = writing.before
+        if before is None and writing.write.subresource:
+            raise missing(writing.entry, writing.ref.name)
         self._check_version(writing, intent)
         result = apply(
             before.body if before else None,
@@ -149,8 +151,11 @@ class Writer:
         if isinstance(result, Unfit):
             raise unfit(result.problems, writing.entry, writing.ref)
         strict, through = writing.write.strict, writing.write.subresource
+        wanted = result.body
+        if before is not None and through == "status" and writing.entry.is_custom:
+            wanted = _with_status(before.body, wanted)
         body, warnings = inspect(
-            result.body, writing.entry, strict=strict, keeps_nulls=True, through=through
+            wanted, writing.entry, strict=strict, keeps_nulls=True, through=through
         )
         if before is None:
             return self._commit_new(writing, body, result.owners, warnings)
@@ -353,3 +358,13 @@ def settle_metadata(body: Body, before: Stored) -> Body:
     if before.ref.namespace:
         metadata["namespace"] = before.ref.namespace
     return {**body, "metadata": before.metadata if metadata == before.metadata else metadata}
+
+
+def _with_status(before: Body, body: Body) -> Body:
+    """What is looked at of a custom object that is applied through its status: no more than that.
+
+    A status that is null is none.
+    """
+    rest = {key: part for key, part in before.items() if key != "status"}
+    status = body.get("status")
+    return {**rest, "metadata": body["metadata"], **({} if status is None else {"status": status})}

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.moment import SECOND, Ms, format_duration
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
@@ -51,10 +51,13 @@ LOOK_AGAIN = Ms(5 * SECOND)
 Held: TypeAlias = Callable[[Visible, Stored], str]
 
 
-def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Controller:
+def kubelet(
+    profile: Profile, *, held: Held = lambda _view, _pod: "", announces: bool = False
+) -> Controller:
     """A scheduler and a kubelet in one, which take as long as this profile says.
 
-    `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed.
+    `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed. One that
+    `announces` tells how long images were pulled, for whoever looks at the cluster from outside.
     """
     courses = Courses(profile)
 
@@ -78,7 +81,7 @@ def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Control
                     for one in scenes
                 ]
                 yield At(Ms(now + LOOK_AGAIN))
-            yield from _live(view, pod, scenes, now)
+            yield from _live(view, pod, scenes, now, announces=announces)
 
     return Controller(KUBELET, react, _concerns, kinds=(POD,))
 
@@ -137,7 +140,7 @@ class _Look:
     notes: list[Note] = field(default_factory=list)
 
 
-def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
+def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms, *, announces: bool) -> Looking:
     """Everything that is due in a pod that has a node."""
     conditions = {text(one, "type"): one for one in mappings(pod.body, "status", "conditions")}
     look = _Look(pod, scenes, now, conditions, _bound(pod, conditions))
@@ -161,6 +164,8 @@ def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
             yield At(Ms(now + SECOND))
             return
         yield from _print(look)
+        if announces:
+            yield from _announce(look)
     yield from _say(look, has_changed=bool(changes))
     alarms = [*look.alarms, *(step.alarm for step in look.steps if step.alarm is not None)]
     if alarms and changes.get("phase") not in OVER:
@@ -308,6 +313,19 @@ def _print(look: _Look) -> Looking:
     for step in look.steps:
         if step.lines:
             yield Print(look.pod.uid, step.box.name, step.box.restarts, step.lines)
+
+
+def _announce(look: _Look) -> Looking:
+    """What was pulled for containers that run for the first time, and when."""
+    for scene, box, step in zip(look.scenes, look.boxes, look.steps, strict=True):
+        has_waited = isinstance(box.state, states.Waiting) and box.last is None
+        if has_waited and isinstance(step.box.state, states.Running):
+            course, began = scene.course, step.box.state.began
+            span = format_duration(course.pull)
+            told = f'Successfully pulled image "{box.image}" in {span} ({span} including waiting).'
+            key = "containers" if scene.role is states.ContainerRole.MAIN else "initContainers"
+            spot = f"spec.{key}{{{box.name}}}"
+            yield VOICE.tell(look.pod, "Pulled", told, Ms(began - course.start), at=spot)
 
 
 def _say(look: _Look, *, has_changed: bool) -> Looking:

@@ -1,0 +1,64 @@
+"""`tidegate profile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tidegate.cli.doing import say_first
+from tidegate.cli.saying import hand_out, say
+from tidegate.cli.unit_options import FILE
+
+
+@click.group()
+def profile() -> None:
+    """Say how long things take in a simulated cluster.
+
+    \b
+    Examples:
+      tidegate profile learn dump.json > ours.yaml
+      tidegate profile learn --context prod > ours.yaml
+    """
+
+
+@profile.command(short_help="Write a profile with the durations that a cluster has seen.")
+@click.argument("file", required=False, type=FILE, default=None)
+@click.option("--context", default=None, help="The context of the kubeconfig: read that cluster.")
+@click.option("--kubeconfig", default=None, help="The kubeconfig file to use.")
+@click.option("--operators", type=FILE, help="Rows for operators of your own.")
+def learn(
+    file: Path | None, context: str | None, kubeconfig: str | None, operators: Path | None
+) -> int:
+    """Write a profile with the durations that a cluster has seen, for `simulate --profile`.
+
+    FILE is what `kubectl get pods,events,jobs -A -o json` has printed, with custom resources if you
+    like; or a live cluster is read. Nothing is written to it.
+
+    \b
+    Examples:
+      tidegate profile learn dump.json > ours.yaml
+      tidegate profile learn --context prod > ours.yaml
+      tidegate simulate overlays/prod --profile ours.yaml --spread
+    """
+    if (file is None) == (context is None):
+        raise click.UsageError("give a FILE or --context NAME, and not both")
+    if kubeconfig is not None and context is None:
+        raise click.UsageError("--kubeconfig is for --context")
+    doing = say_first(f"reading {file or context}", quiet=False)
+    from tidegate.cli.asking import setting_of
+    from tidegate.cli.running import run
+    from tidegate.flows.learning import learn_from_cluster, learn_from_file
+    from tidegate.flows.session import Target
+    from tidegate.report.profile import profile_lines
+
+    if file is not None:
+        learned = learn_from_file(file, operators)
+    else:
+        target = Target(kubeconfig=kubeconfig, context=context)
+        learned = run(learn_from_cluster(target, setting_of({}), operators))
+    doing.clear()
+    hand_out("\n".join(profile_lines(learned.document)))
+    for note in learned.notes:
+        say(note, err=True)
+    return 0

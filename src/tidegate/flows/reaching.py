@@ -1,0 +1,59 @@
+"""How far an overlay or a chart reaches that lies in no repository: the bases that it names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidegate.documents import read
+from tidegate.errors import TidegateError
+from tidegate.files import read_users_file
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mappings, text
+from tidegate.render.helm.dependencies import LOCAL
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
+
+CHART = "Chart.yaml"
+NAMING = ("resources", "bases", "components")
+MOST = 100
+"""Directories that are looked into."""
+
+
+def reach_of(path: Path) -> Path:
+    """The least directory that holds a path and all the directories that it is built from."""
+    seen: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting and len(seen) < MOST:
+        for one in _named_by(waiting.pop()):
+            if one not in seen and one.is_dir():
+                seen[one] = None
+                waiting.append(one)
+    common = Path(os.path.commonpath(seen))
+    return path if common == Path(common.anchor) else common
+
+
+def _named_by(folder: Path) -> Iterator[Path]:
+    """The directories that a kustomization or a chart names, as they are written."""
+    for name in KUSTOMIZATION_NAMES:
+        for body in _read(folder / name):
+            words = (word for key in NAMING for word in listed(body, key))
+            yield from (_beside(folder, word) for word in words if isinstance(word, str))
+    for body in _read(folder / CHART):
+        addresses = (text(one, "repository") for one in mappings(body, "dependencies"))
+        local = (one.removeprefix(LOCAL) for one in addresses if one.startswith(LOCAL))
+        yield from (_beside(folder, one) for one in local)
+
+
+def _beside(folder: Path, word: str) -> Path:
+    return Path(os.path.normpath(folder / word))
+
+
+def _read(file: Path) -> list[Json]:
+    """What stands in a file; whoever renders it says what is wrong with it."""
+    if not file.is_file():
+        return []
+    try:
+        return [document.body for document in read(read_users_file(file), file.name)]
+    except TidegateError:
+        return []

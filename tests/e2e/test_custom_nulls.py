@@ -1,0 +1,209 @@
+"""Nulls in custom objects, in spec and status, mean in the sandbox what they mean to a real server.
+
+Random objects with many nulls are created, applied, patched and given a status in both worlds; both
+must say the same of each write, and have the same object afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from plane import ControlPlane
+from tests.e2e.schema_bodies import Body
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.testing import Desk, real_world
+from tidegate.world.calls import Get, PatchForm, Verb, Write
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, Invalid, Outcome
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+BATCH, BATCHES = 12, 5
+GROUP = "nulls.example.com"
+KIND = Kind(GROUP, "v1", "Hollow")
+TEXT: Body = {"type": "string"}
+FIELDS: Body = {
+    "plain": TEXT,
+    "nullable": {"type": "string", "nullable": True},
+    "defaulted": {"type": "string", "default": "x"},
+    "hollow": {"type": "string", "nullable": True, "default": "y"},
+    "number": {"type": "integer"},
+    "list": {"type": "array", "items": TEXT},
+    "loose": {"type": "array", "items": {"type": "string", "nullable": True}},
+    "map": {"type": "object", "additionalProperties": TEXT},
+    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "inner": {
+        "type": "object",
+        "properties": {"plain": TEXT, "defaulted": {"type": "string", "default": "z"}},
+    },
+}
+PART: Body = {"type": "object", "properties": FIELDS}
+DEFINITION: Body = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"hollows.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"kind": "Hollow", "plural": "hollows"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": PART, "status": PART},
+                    }
+                },
+            }
+        ],
+    },
+}
+TEXTS = st.sampled_from([None, "a"])
+VALUES = {
+    "plain": TEXTS,
+    "nullable": TEXTS,
+    "defaulted": TEXTS,
+    "hollow": TEXTS,
+    "number": st.sampled_from([None, 3]),
+    "list": st.one_of(st.none(), st.lists(TEXTS, max_size=2)),
+    "loose": st.one_of(st.none(), st.lists(TEXTS, max_size=2)),
+    "map": st.one_of(st.none(), st.dictionaries(st.sampled_from("ab"), TEXTS)),
+    "free": st.one_of(st.none(), st.dictionaries(st.sampled_from("ab"), TEXTS)),
+    "inner": st.one_of(
+        st.none(), st.fixed_dictionaries({}, optional={"plain": TEXTS, "defaulted": TEXTS})
+    ),
+}
+PARTS = st.one_of(st.none(), st.fixed_dictionaries({}, optional=VALUES))
+BODIES = st.fixed_dictionaries({}, optional={"spec": PARTS, "status": PARTS})
+DEEDS = st.sampled_from(["create", "apply", "merge", "status", "replace-status", "apply-status"])
+Deed = tuple[str, Body]
+STORIES = st.lists(st.tuples(DEEDS, BODIES), min_size=2, max_size=4)
+_names = itertools.count(1)
+
+
+def write_of(deed: Deed, name: str) -> Write:
+    how, parts = deed
+    ref = Ref(KIND, "default", name)
+    head: Body = {"apiVersion": KIND.api_version, "kind": KIND.name, "metadata": {"name": name}}
+    whole = msgspec.json.encode({**head, **parts})
+    changes = msgspec.json.encode(parts)
+    match how:
+        case "create":
+            return Write(verb=Verb.CREATE, ref=ref, body=whole, manager="tester")
+        case "apply":
+            return Write(verb=Verb.APPLY, ref=ref, body=whole, manager="tester", force=True)
+        case "apply-status":
+            write = Write(verb=Verb.APPLY, ref=ref, body=whole, manager="tester", force=True)
+            return msgspec.structs.replace(write, subresource="status")
+        case "merge":
+            return Write(verb=Verb.PATCH, ref=ref, body=changes, manager="tester")
+        case "status":
+            return Write(
+                verb=Verb.PATCH, ref=ref, body=changes, subresource="status", manager="tester"
+            )
+        case _:
+            operations: Json = [{"op": "add", "path": "/status", "value": parts.get("status")}]
+            return Write(
+                verb=Verb.PATCH,
+                form=PatchForm.JSON,
+                ref=ref,
+                body=msgspec.json.encode(operations),
+                subresource="status",
+                manager="tester",
+            )
+
+
+def said(outcome: Outcome) -> Json:
+    """What counts of an answer: whether it was done, or which fields are wrong."""
+    if isinstance(outcome, Invalid):
+        return {"invalid": [*sorted({cause.field for cause in outcome.causes})]}
+    return type(outcome).__name__
+
+
+def parts_of(outcome: Outcome) -> Json:
+    if not isinstance(outcome, Done) or outcome.live is None:
+        return type(outcome).__name__
+    body: Body = msgspec.json.decode(outcome.live.body)
+    return {key: body[key] for key in ("spec", "status") if key in body}
+
+
+async def told(desk: Desk, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
+    """What a world says to each write, and what it has afterwards."""
+    found: list[Json] = []
+    for name, story in stories:
+        for deed in story:
+            (outcome,) = await desk.ask(write_of(deed, name))
+            (after,) = await desk.ask(Get(Ref(KIND, "default", name)))
+            found.append([name, deed[0], deed[1], said(outcome), parts_of(after)])
+    return found
+
+
+@pytest.fixture(scope="module")
+def hollow_plane(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """A server that serves the kind meanwhile."""
+
+    async def serve() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            await _define(Desk(Exchange(Line(world))))
+
+    async def withdraw() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            desk = Desk(Exchange(Line(world)))
+            await desk.delete(await desk.ref(DEFINITION))
+
+    asyncio.run(serve())
+    yield plane
+    asyncio.run(withdraw())
+
+
+async def _define(desk: Desk) -> None:
+    await desk.create(DEFINITION)
+    probe = write_of(("create", {}), "probe")
+    await desk.eventually(
+        lambda: _first(desk, msgspec.structs.replace(probe, dry_run=True)),
+        lambda outcome: isinstance(outcome, Done),
+    )
+
+
+async def _first(desk: Desk, write: Write) -> Outcome:
+    (outcome,) = await desk.ask(write)
+    return outcome
+
+
+@settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=BATCHES,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+@given(batch=st.lists(STORIES, min_size=BATCH, max_size=BATCH))
+def test_a_null_in_a_custom_object_means_the_same(
+    hollow_plane: ControlPlane, batch: list[list[Deed]]
+) -> None:
+    stories = [(f"hollow-{next(_names)}", story) for story in batch]
+
+    async def both() -> tuple[list[Json], list[Json]]:
+        sandbox = Desk(Exchange(Line(make_living(Simulation()))))
+        await _define(sandbox)
+        async with real_world(kubeconfig=hollow_plane.kubeconfig("tidegate")) as world:
+            real = await told(Desk(Exchange(Line(world))), stories)
+        return await told(sandbox, stories), real
+
+    ours, theirs = asyncio.run(both())
+    for mine, real in zip(ours, theirs, strict=True):
+        assert mine == real

@@ -1,0 +1,136 @@
+"""Durations that our kubelet and operators keep on a real server are learned from that server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.conftest import a_site
+from tests.fakes.tidegate_runs import tidegate
+from tidegate.documents import read
+from tidegate.flows.wiring import Simulation
+from tidegate.knowledge.reader import builtin
+from tidegate.model.expectation import Expectation
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.sandbox.physics.profile import Named, Profile, Subject
+from tidegate.sandbox.physics.profile_file import read_profile, typical
+from tidegate.testing import live_of, real_world
+from tidegate.testing.worlds import give, live_in
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+
+LONG = Ms(2 * MINUTE)
+RUNS = (3, 5, 7, 9, 11)
+ISSUED = 5
+SET = {"pull": 4, "start": 2, "ready": 6, "init": 3, "run": 7}
+PROFILE = f"""
+durations: {{pull: 4s, start: 2s, ready: 6s, init: 3s}}
+rules: [{", ".join(f"{{when: {{kind: Job, name: task-{one}}}, run: {one}s}}" for one in RUNS)}]
+stages: [{{when: {{group: cert-manager.io, kind: Issuer}}, after: {ISSUED}s}}]
+"""
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      initContainers: [{name: first, image: "init:1"}]
+      containers:
+      - name: web
+        image: "web:1"
+        readinessProbe: {tcpSocket: {port: 80}, periodSeconds: 1}
+"""
+JOB = """
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: task-{run}}}
+spec:
+  template: {{spec: {{restartPolicy: Never, containers: [{{name: run, image: "task:1"}}]}}}}
+"""
+ISSUER = """
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {{name: own-{number}}}
+spec: {{selfSigned: {{}}}}
+"""
+TEXT = (
+    DEPLOYMENT
+    + "".join(JOB.format(run=run) for run in RUNS)
+    + "".join(ISSUER.format(number=number) for number in range(3))
+)
+AWAITED = (
+    (Kind("apps", "v1", "Deployment"), "web", b'"readyReplicas":3'),
+    (Kind("batch", "v1", "Job"), f"task-{RUNS[-1]}", b'"type":"Complete"'),
+    (Kind("cert-manager.io", "v1", "Issuer"), "own-2", b'"status":"True"'),
+)
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody runs."""
+    with ControlPlane.start(runs_pods=False) as running:
+        yield running
+
+
+def says(mark: bytes) -> Callable[[Live | None], bool]:
+    return lambda live: live is not None and mark in live.body
+
+
+def is_close(learned: Ms, seconds: int) -> bool:
+    """Within a tenth or one second."""
+    return abs(learned - seconds * SECOND) <= max(SECOND, seconds * SECOND // 10)
+
+
+def learned_profile(text: str, expecting: Expectation) -> Profile:
+    rows = builtin().rows
+    onto = typical(expecting)
+    return read_profile(text.encode(), "learned", onto=onto, operators=rows, expecting=expecting)
+
+
+async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
+    bare_plane: ControlPlane, tmp_path: Path
+) -> None:
+    (tmp_path / "profile.yaml").write_text(PROFILE)
+    (tmp_path / "scenario.yaml").write_text("given: {operators: [cert-manager]}\n")
+    simulation = Simulation(scenario=tmp_path / "scenario.yaml", profile=tmp_path / "profile.yaml")
+    async with (
+        a_site(bare_plane, tmp_path) as site,
+        real_world(kubeconfig=site.kubeconfig()) as world,
+        site.desk(site.kubeconfig()) as desk,
+        asyncio.TaskGroup() as group,
+    ):
+        await give(world, simulation)
+        until = Ms(world.now() + 3 * MINUTE)
+        living = group.create_task(live_in(world, simulation, until=until))
+        for document in read(TEXT, "all.yaml"):
+            live_of(await desk.apply(document.body))
+        for kind, name, mark in AWAITED:
+            await desk.settled(Ref(kind, desk.namespace, name), says(mark), within=LONG)
+        living.cancel()
+        words = ("profile", "learn", "--context", "test", "--kubeconfig", site.kubeconfig())
+        ran = await asyncio.to_thread(tidegate, *words)
+
+    assert ran.returncode == 0, ran.stderr
+    low, likely, high = (learned_profile(ran.stdout, one) for one in Expectation)
+    learned = {part: getattr(likely.durations, part) for part in SET}
+    wrong = {part: span for part, span in learned.items() if not is_close(span, SET[part])}
+    assert not wrong, ran.stdout
+    assert is_close(low.durations.run, RUNS[0]), ran.stdout
+    assert is_close(high.durations.run, RUNS[-1]), ran.stdout
+    for run in RUNS:
+        subject = Subject((Named("Job", f"task-{run}"),), "", "run", "task:1")
+        assert is_close(likely.course_of(subject).run, run), ran.stdout
+    after = [one.after for one in likely.stages if one.when.kind == "Issuer"]
+    assert len(after) == 1
+    assert is_close(after[0], ISSUED), ran.stdout

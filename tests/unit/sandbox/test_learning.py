@@ -1,0 +1,189 @@
+"""What a dump of a cluster tells of durations, and what it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tidegate.errors import FileError
+from tidegate.flows.learning import learn_from_file
+from tidegate.model.objects import Json
+
+BOUND, BEGAN, READY, ENDED = (f"2026-11-16T08:00:{second:02}Z" for second in (0, 6, 15, 48))
+PROBE: Json = {"tcpSocket": {"port": 80}}
+Body = dict[str, Json]
+
+
+def a_pod(name: str = "web", *, task: bool = False, restarts: int = 0, **container: Json) -> Body:
+    """Begins six seconds after it was bound; is ready nine later, or ends after 42."""
+    state: Body = {"running": {"startedAt": BEGAN}}
+    if task:
+        state = {"terminated": {"exitCode": 0, "startedAt": BEGAN, "finishedAt": ENDED}}
+    status: Body = {"name": "main", "restartCount": restarts, "state": state}
+    ready = "False" if task else "True"
+    conditions: list[Json] = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": BOUND},
+        {"type": "ContainersReady", "status": ready, "lastTransitionTime": READY},
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "uid": name},
+        "spec": {
+            "restartPolicy": "Never" if task else "Always",
+            "containers": [{"name": "main", "image": "r:5000/web:1", **container}],
+        },
+        "status": {"conditions": conditions, "containerStatuses": [status]},
+    }
+
+
+def an_event(reason: str, message: str, pod: str = "web") -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{pod}.{reason}", "namespace": "shop"},
+        "involvedObject": {"uid": pod, "fieldPath": "spec.containers{main}"},
+        "reason": reason,
+        "message": message,
+    }
+
+
+def a_certificate(ready: str, **metadata: Json) -> Body:
+    condition: Body = {"type": "Ready", "status": "True", "lastTransitionTime": ready}
+    return {
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": {"name": "tls", "creationTimestamp": BOUND, **metadata},
+        "spec": {"secretName": "tls", "issuerRef": {"name": "own"}},
+        "status": {"conditions": [condition]},
+    }
+
+
+def learned(folder: Path, *bodies: Body) -> tuple[dict[str, Json], tuple[str, ...]]:
+    dump = folder / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": bodies}))
+    found = learn_from_file(dump)
+    return found.document, found.notes
+
+
+def likely(document: dict[str, Json], part: str) -> Json:
+    durations = document.get("durations")
+    found = durations.get(part) if isinstance(durations, dict) else None
+    return found.get("likely") if isinstance(found, dict) else None
+
+
+@pytest.mark.parametrize(
+    ("message", "pull", "start"),
+    [
+        ('Successfully pulled image "web" in 4s (4s including waiting).', "4s", "2s"),
+        ('Successfully pulled image "web" in 1.2s (4.913s including waiting).', "5s", "1s"),
+        ('Successfully pulled image "web" in 3.351690873s', "3s", "3s"),
+        ('Container image "web" already present on machine', "0s", "6s"),
+        (
+            'Container image "web" already present on machine and can be accessed by the pod',
+            "0s",
+            "6s",
+        ),
+    ],
+)
+def test_a_pull_is_what_the_kubelet_says_and_the_start_is_the_rest(
+    message: str, pull: str, start: str, tmp_path: Path
+) -> None:
+    document, _ = learned(tmp_path, a_pod(), an_event("Pulled", message))
+
+    assert (likely(document, "pull"), likely(document, "start")) == (pull, start)
+
+
+def test_where_events_are_gone_the_usual_start_is_taken_off(tmp_path: Path) -> None:
+    document, notes = learned(tmp_path, a_pod())
+
+    assert (likely(document, "pull"), likely(document, "start")) == ("5s", None)
+    assert "left out: pulls whose Events are gone: told by when containers ran (1)" in notes
+
+
+def test_a_pod_that_was_held_up_says_nothing_of_its_start(tmp_path: Path) -> None:
+    held = an_event("FailedMount", "no such secret")
+
+    document, _ = learned(tmp_path, a_pod(), held)
+
+    assert (likely(document, "pull"), likely(document, "start")) == (None, None)
+
+
+def test_readiness_is_told_by_containers_that_have_a_probe(tmp_path: Path) -> None:
+    without, _ = learned(tmp_path, a_pod())
+    probed, _ = learned(tmp_path, a_pod(readinessProbe=PROBE))
+    restarted, _ = learned(tmp_path, a_pod(readinessProbe=PROBE, restarts=2))
+
+    found = [likely(one, "ready") for one in (without, probed, restarted)]
+    assert found == [None, "9s", None]
+
+
+def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(tmp_path: Path) -> None:
+    waits = ["sh", "-c", "until nc -z db 5432; do sleep 1; done"]
+
+    plain, _ = learned(tmp_path, a_pod(task=True))
+    waiting, notes = learned(tmp_path, a_pod(task=True, command=[*waits]))
+
+    assert likely(plain, "run") == "42s"
+    assert likely(waiting, "run") is None
+    assert "left out: tasks that wait for a Service (1)" in notes
+
+
+def test_a_range_is_told_from_three_measurements_on(tmp_path: Path) -> None:
+    few, _ = learned(tmp_path, *(a_pod(f"web-{one}") for one in range(2)))
+    many, _ = learned(tmp_path, *(a_pod(f"web-{one}") for one in range(3)))
+
+    assert few["durations"] == {"pull": {"likely": "5s", "source": "2 pulls"}}
+    spread = {"likely": "5s", "optimistic": "5s", "pessimistic": "5s", "source": "3 pulls"}
+    assert many["durations"] == {"pull": spread}
+
+
+def test_an_image_that_takes_longer_has_a_rule_without_its_tag(tmp_path: Path) -> None:
+    slow = an_event("Pulled", 'Successfully pulled image "web" in 5s', pod="slow")
+    quick = an_event("Pulled", "image already present on machine")
+    other = a_pod(image="docker.io/other@sha256:12")
+
+    document, _ = learned(tmp_path, a_pod("slow"), other, slow, quick)
+
+    rules = document["rules"]
+    assert isinstance(rules, list)
+    assert {"image": "r:5000/web:*"} in [one["when"] for one in rules if isinstance(one, dict)]
+
+
+def test_an_operator_takes_from_when_all_was_there_until_the_object_was_ready(
+    tmp_path: Path,
+) -> None:
+    issuer = a_certificate(BEGAN, name="own") | {"kind": "Issuer"}
+
+    alone, _ = learned(tmp_path, a_pod(), a_certificate(READY))
+    behind, _ = learned(tmp_path, a_pod(), a_certificate(READY), issuer)
+
+    when: Json = {"kind": "Certificate", "group": "cert-manager.io", "stage": "issued"}
+    spans = [
+        one["after"]
+        for document in (alone, behind)
+        for one in document["stages"]  # type: ignore[union-attr]
+        if isinstance(one, dict) and one["when"] == when
+    ]
+    assert spans == [{"likely": one, "source": "1 object"} for one in ("15s", "9s")]
+
+
+def test_what_became_ready_a_day_later_became_so_again(tmp_path: Path) -> None:
+    document, notes = learned(tmp_path, a_pod(), a_certificate("2026-11-17T08:00:00Z"))
+
+    assert "stages" not in document
+    assert "left out: times that belong to a later change (1)" in notes
+
+
+def test_a_dump_without_pods_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="there is no Pod in this dump"):
+        learned(tmp_path, a_certificate(READY))
+
+
+@pytest.mark.parametrize("odd", [{}, {"status": 3}, {"spec": {"containers": "x"}}, {"metadata": 1}])
+def test_odd_objects_in_a_dump_are_passed_over(odd: Body, tmp_path: Path) -> None:
+    document, _ = learned(tmp_path, a_pod(), {**a_pod("odd"), **odd})
+
+    assert likely(document, "pull") == "5s"
