@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo examples test properties test-kube kube-up kube-down check fmt charts picture schemas traces golden bench
+.PHONY: help setup demo examples test properties test-kube test-peers kube-up kube-down check fmt charts picture schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ examples: $(READY) ## make the keys and sealed files of the examples; they stay 
 	@$(BIN)/python -m examples.encrypt examples/layers
 
 test: check ## everything that needs no cluster
-	$(BIN)/python -m pytest -q -n 2 -m "not kube"
+	$(BIN)/python -m pytest -q -n 2 -m "not kube and not peers"
 
 properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
 	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts --hypothesis-profile=default
@@ -36,6 +36,11 @@ properties: $(READY) ## thousands of random rollouts, killed, failing and togeth
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
 	$(BIN)/python -m pytest -q -m kube -n 2 --dist loadfile
+
+test-peers: $(READY) ## let Flux's own controller look at what we applied; builds it
+	$(BIN)/python -m plane build
+	$(BIN)/python -m tests.peers.building
+	$(BIN)/python -m pytest -q -m peers
 
 kube-up: $(READY) ## start that control plane and leave it running
 	@$(BIN)/python -m plane up

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench import (
+    conform,
     discovery,
     documents,
     door,
@@ -16,18 +17,20 @@ from bench import (
     live_rollout,
     living,
     lua,
+    preflight,
     releases,
     render,
     sandbox,
     sets,
     simulating,
+    starting,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(live, live_rollout, door, engine, releases),
+    *(starting, live, live_rollout, preflight, door, engine, conform, releases),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

@@ -76,11 +76,8 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
         (catalogue,) = await desk.ask(Kinds())
         if not isinstance(catalogue, Catalogue):
             raise PlaneError("plane.schemas", f"no kinds: {foreign(str(catalogue))}")
-        version, index = await _documents(desk, "/version", "/openapi/v3")
-        groups = sorted(str(_at(place, "serverRelativeURL")) for place in _parts(index, "paths"))
-        documents = await _documents(
-            desk, *(url for url in groups if "/apis/" in url or "/api/v1" in url)
-        )
+        (version,) = await _documents(desk, "/version")
+        documents = await _openapi(desk)
     models = {
         name: model
         for document in documents
@@ -90,6 +87,18 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
     release = str(_at(version, "gitVersion"))
     minor = ".".join(release.removeprefix("v").split(".")[:2])
     return FOLDER / f"kubernetes-{minor}.json", write(release, catalogue.kinds, models)
+
+
+async def read_openapi(kubeconfig: Path) -> list[Json]:
+    """What a server says of its kinds, a document for each group and version."""
+    async with real_world(kubeconfig=kubeconfig) as world:
+        return await _openapi(Desk(Exchange(world)))
+
+
+async def _openapi(desk: Desk) -> list[Json]:
+    (index,) = await _documents(desk, "/openapi/v3")
+    groups = sorted(str(_at(place, "serverRelativeURL")) for place in _parts(index, "paths"))
+    return await _documents(desk, *(url for url in groups if "/apis/" in url or "/api/v1" in url))
 
 
 async def _documents(desk: Desk, *paths: str) -> list[Json]:

@@ -16,6 +16,7 @@ from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.semantics import ARGOCD
+from tidegate.model.unit import UnitId
 from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
@@ -88,6 +89,43 @@ async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> Non
     assert run.result == "stopped"
     assert len(run.told(Told.RETRY_PLANNED)) == 1
     assert not await stage.lives(a_config_map())
+
+
+@case(59)
+@pytest.mark.parametrize("limit", [1, 1_000])
+async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit: int) -> None:
+    busy = CallFault(Refuse(Forbidden("never")), Match(name="settings"), Often())
+    stage = await open_stage(Sandbox(faults=(busy,)))
+    retry = structs.replace(ARGOCD.retry, limit=limit, first=Ms(4 * SECOND), refreshes=True)
+    rules = structs.replace(ARGOCD, retry=retry)
+    mended = await stage.planned(a_config_map("mended"), semantics=rules)
+    asked: list[Ms] = []
+
+    def commits(_: UnitId) -> None:
+        asked.append(stage.world.now())
+        syncing.goes_on_with(mended)
+
+    broken = await stage.planned(a_config_map(), semantics=rules)
+    syncing = stage.start(broken, commits)
+    run = await syncing.ends()
+
+    (planned,) = run.told(Told.RETRY_PLANNED)
+    assert run.result == "passed"
+    assert asked == [planned.until], "its pause is over"
+    assert await stage.lives(a_config_map("mended"))
+    assert not await stage.lives(a_config_map())
+
+
+@case(59)
+async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> None:
+    busy = CallFault(Refuse(Forbidden("not now")), Match(name="settings"), Often(times=1))
+    stage = await open_stage(Sandbox(faults=(busy,)))
+    rules = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, refreshes=True))
+
+    run = await stage.sync(a_config_map(), semantics=rules)
+
+    assert run.result == "passed"
+    assert len(run.told(Told.RETRY_PLANNED)) == 1
 
 
 @case(59)

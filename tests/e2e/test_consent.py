@@ -8,8 +8,11 @@ import pytest
 
 from tests.e2e.conftest import Site
 from tests.fakes.on_terminal import on_terminal
+from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tidegate.model.objects import Kind, Ref
+from tidegate.testing import live_of
+from tidegate.testing.builders import an_object
 from tidegate.world.facts import Missing
 
 pytestmark = pytest.mark.kube
@@ -41,3 +44,32 @@ async def test_who_says_no_has_changed_nothing_and_who_says_yes_has(
             code, shown = answer(verb, question, "y\n")
             assert code == 0, shown
             assert isinstance(await desk.get(web), Missing) == (verb == "delete")
+
+
+async def test_what_goes_along_is_named_before_the_question(site: Site, tmp_path: Path) -> None:
+    login = site.kubeconfig()
+    async with site.desk(login) as desk:
+        place = f"{desk.namespace}-place"
+        space = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {place}}}\n"
+        unit = write_unit(tmp_path / "unit", web=config_map("web"), place=space)
+        where = ("--kubeconfig", str(login), "--namespace", desk.namespace)
+        brought = await Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where)
+        theirs = an_object("v1 ConfigMap", "theirs", namespace=place)
+        live_of(await desk.apply(theirs, manager="x"))
+
+        def asked(verb: str, question: str, *more: str) -> str:
+            words = (verb, str(unit), *where, "--yes-delete-contents", *more)
+            with on_terminal("tidegate", *words, HOME=str(tmp_path)) as program:
+                program.read_until(lambda vt: question in vt.text)
+                program.type("n\n")
+                assert program.finish() == 130
+                return " ".join("".join(program.vt.history + program.vt.screen).split())
+
+        deleting = asked("delete", "Delete 2 objects?")
+        (unit / "place.yaml").unlink()
+        pruning = asked("sync", "Roll out?", "--prune")
+
+    assert brought.code == 0, brought
+    for shown in (deleting, pruning):
+        assert "takes an object of others along" in shown
+        assert f"{place}/theirs" in shown

@@ -1,94 +1,116 @@
-"""Three layers of Flux on a real API server: SOPS, checks, waits; in order by the audit log."""
+"""Three layers of Flux on a real API server that serves its kinds: SOPS, checks, waits.
+
+What came when is read from the audit log; what Flux's own controller said of the same layers was
+recorded beside it (`make test-peers`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_families import Fleet
-from tests.fakes.repositories import (
-    Repository,
-    deployment,
-    git_repository,
-    kustomization,
-    namespace,
-    setting,
-)
-from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json
+from tests.e2e.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
+from tests.e2e.test_control_plane import kubectl
+from tests.e2e.test_families import Fleet, serve
+from tests.e2e.test_statuses import bodies, commit, until_served
+from tests.fakes.canary_search import is_in, left_in
+from tests.fakes.repositories import Repository, deployment, namespace
+from tests.peers.transcript import TRANSCRIPT, said_of
+from tests.unit.render.sops_program import AgeKey
+from tidegate.model.reading import mappings, text
+from tidegate.render.scratch import MEMORY, PREFIX
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
 
 _numbers = itertools.count(900)
-CANARY = "kea-winters-in-the-alps"
-SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: password\nstringData:\n  word: {word}\n"
-DECRYPTION: Json = {"provider": "sops", "secretRef": {"name": "sops-age"}}
 
 
 @pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
+def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        asyncio.run(until_served(running, {"GitRepository", "Kustomization"}))
         yield running
 
 
 @pytest.fixture
-async def fleet(plane: ControlPlane, tmp_path: Path) -> Fleet:
-    """Ground, then data with an encrypted Secret whose key lies in the cluster, then the web."""
+def key() -> AgeKey:
+    return AgeKey.generate()
+
+
+@pytest.fixture
+async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
     made = Repository(tmp_path / "platform", f"-{next(_numbers)}")
-    key, home = AgeKey.generate(), f"flux-system{made.suffix}"
-    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+    home = f"flux-system{made.suffix}"
+    async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
         desk = Desk(Exchange(world))
-        live_of(await desk.create(namespace(home)))
-        keys: dict[str, Json] = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "sops-age", "namespace": home},
-            "stringData": {"age.agekey": key.identity},
-        }
-        live_of(await desk.create(keys))
-    made.put("clusters/main/source.yaml", git_repository())
-    made.put("clusters/main/ground.yaml", kustomization("ground", "./ground", into=""))
-    check: Json = {"kind": "Deployment", "name": "db", "namespace": "shop"}
-    data = kustomization(
-        *("data", "./data"),
-        after=("ground",),
-        wait=False,
-        healthChecks=[check],
-        decryption=DECRYPTION,
-    )
-    made.put("clusters/main/data.yaml", data)
-    made.put("clusters/main/web.yaml", kustomization("web", "./web", after=("data",)))
-    made.put("ground/all.yaml", namespace("shop"))
-    made.put("data/db.yaml", deployment("db"))
-    made.put("web/all.yaml", setting("web"))
-    file = made.root / "data/password.yaml"
-    sealed = encrypt(file, SECRET.format(word=CANARY), key, "--encrypted-regex", "^stringData$")
-    await asyncio.to_thread(file.write_bytes, sealed)
-    return Fleet(plane, made, served=False)
+        for body in (namespace(home), sops_age(home, key)):
+            live_of(await desk.create(body))
+    await asyncio.to_thread(three_layers, made, key)
+    await asyncio.to_thread(commit, made.root)
+    return Fleet(cluster, made, served=True)
 
 
-async def test_three_layers_come_in_order_with_a_key_of_the_cluster(fleet: Fleet) -> None:
+def with_canary(*folders: Path) -> list[Path]:
+    """The files below these that have it; somebody else's may go meanwhile."""
+    found: list[Path] = []
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        with suppress(OSError):
+            found += [path] if is_in(CANARY, path.read_bytes()) else []
+    return found
+
+
+def in_order(fleet: Fleet) -> list[str]:
+    return [name for name in fleet.firsts() if name in ORDER]
+
+
+async def test_three_layers_come_in_order_and_say_what_flux_says_of_them(fleet: Fleet) -> None:
     ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert CANARY not in ran.stdout + ran.stderr
-    at = fleet.firsts()
-    order = ["namespaces/shop", "secrets/password", "deployments/db", "configmaps/web"]
-    assert [name for name in at if name in order] == order
-    async with real_world(kubeconfig=fleet.plane.kubeconfig("admin")) as world:
-        desk = Desk(Exchange(world), namespace=f"shop{fleet.repository.suffix}")
-        live = live_of(await desk.get(await desk.ref(a_secret(desk.namespace))))
-        assert b"a2VhLXdpbnRlcnMtaW4tdGhlLWFscHM=" in live.body
+    assert in_order(fleet) == [*ORDER]
+    suffix = fleet.repository.suffix
+    told = {
+        text(one, "metadata", "name").removesuffix(suffix): said_of(one)
+        for one in bodies(fleet, "kustomizations", "flux-system")
+    }
+    assert json.loads(json.dumps(told).replace(suffix, "")) == json.loads(TRANSCRIPT.read_text())
     before = fleet.writes()
     again = await fleet.run("sync", "--yes")
     assert (again.code, fleet.writes()) == (0, before)
+
+
+async def test_nothing_that_was_decrypted_is_left_anywhere(
+    fleet: Fleet, key: AgeKey, tmp_path: Path
+) -> None:
+    runs = [await fleet.run("sync", "--yes", "-o", "json")]
+    await asyncio.to_thread(seal, fleet.repository, key, f"{CANARY}-of-old")
+    verbs = (("plan",), ("diff",), ("sync", "--yes"))
+    runs += [await fleet.run(*words) for words in verbs]
+    fleet.repository.put("data/db.yaml", deployment("db", outcome="never"))
+    await fleet.killed("sync", after="object.written", times=1)
+    runs += [await fleet.run(verb) for verb in ("status", "journal")]
+
+    admin, home = fleet.plane.kubeconfig("admin"), f"shop{fleet.repository.suffix}"
+    live = kubectl(admin, "get", "secret", "password", "-n", home, "-o", "json")
+    assert is_in(CANARY, live.encode()), "it came to the cluster"
+    assert [one.code for one in runs[:1]] == [0], runs[0].stderr
+    assert [one for one in runs if is_in(CANARY, (one.stdout + one.stderr).encode())] == []
+    async with real_world(kubeconfig=admin) as world:
+        left = await left_in(Desk(Exchange(world)))
+    told = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
+    assert [one for one in (*left, told) if is_in(CANARY, one)] == []
+    assert await asyncio.to_thread(with_canary, tmp_path) == []
+    assert await asyncio.to_thread(with_canary, *MEMORY.glob(f"{PREFIX}*")) == []
 
 
 async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet: Fleet) -> None:
@@ -103,6 +125,16 @@ async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet:
     assert ran.code == 4, ran.stdout + ran.stderr
     assert "Deployment" in ran.stdout + ran.stderr
     assert "configmaps/web" not in fleet.firsts()
+    states = {
+        text(one, "metadata", "name"): (text(each, "reason"), text(each, "message"))
+        for one in bodies(fleet, "kustomizations", "flux-system")
+        for each in mappings(one, "status", "conditions")
+        if text(each, "type") == "Ready"
+    }
+    home = f"flux-system{fleet.repository.suffix}"
+    assert states["web"] == ("DependencyNotReady", f"dependency '{home}/data' is not ready")
+    assert states["data"][0] == "HealthCheckFailed"
+    assert "Deployment/shop" in states["data"][1]
 
 
 async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
@@ -112,12 +144,9 @@ async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
     ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "configmaps/web" in fleet.firsts()
-
-
-def a_secret(namespace_: str) -> dict[str, Json]:
-    metadata: Json = {"name": "password", "namespace": namespace_}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+    assert in_order(fleet) == [*ORDER]
+    status = await fleet.run("status")
+    assert "0 not as wanted" in status.lines[-1], status.stdout
 
 
 async def test_layers_go_in_the_reverse_of_their_dependencies(fleet: Fleet) -> None:

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from tests.e2e.conftest import Site
+from tests.fakes.canary_search import is_in, left_in
 from tests.fakes.tidegate_command import Tidegate
-from tests.hostile.canaries import CANARY, KEY, SEALED_DATA, is_in
+from tests.hostile.canaries import CANARY, KEY, SEALED_DATA
 from tests.unit.render.sops_program import encrypt
 from tidegate.engine.stored import NAMESPACE
 from tidegate.model.objects import Json, Kind, Ref
@@ -19,11 +20,7 @@ from tidegate.world.calls import List, Selection, Verb, Write
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
 
-SECRET, LEASE, EVENT = (
-    Kind("", "v1", "Secret"),
-    Kind("coordination.k8s.io", "v1", "Lease"),
-    Kind("", "v1", "Event"),
-)
+SECRET = Kind("", "v1", "Secret")
 ENCODED = base64.b64encode(CANARY.encode()).decode()
 HIDDEN = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: hidden}}\ndata: {{a: {CANARY}}}\n"
 LOGIN = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: login}}\ndata: {{a: {ENCODED}}}\n"
@@ -44,20 +41,6 @@ def write_unit(folder: Path, **files: str) -> Path:
     return folder
 
 
-async def texts_in(desk: Desk) -> list[bytes]:
-    """All that others may read of what we left: the journal, leases and events."""
-    pages = await desk.ask(
-        List(Selection(SECRET, NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
-    )
-    bodies = [item.body for page in pages for item in items_of(page)]
-    return [*bodies, *(_decoded(body) for body in bodies)]
-
-
-def _decoded(body: bytes) -> bytes:
-    start = body.partition(b'"journal.json":"')[2].partition(b'"')[0]
-    return base64.b64decode(start) if start else b""
-
-
 @pytest.mark.parametrize("output", ["text", "json"])
 async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
     output: str, site: Site, tmp_path: Path
@@ -73,7 +56,7 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
             await tidegate.run("plan", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
             await tidegate.run("journal", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
         ]
-        left = await texts_in(desk)
+        left = await left_in(desk)
 
     assert runs[0].code != 0
     told = [(run.stdout + run.stderr).encode() for run in runs]

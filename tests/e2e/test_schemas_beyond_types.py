@@ -30,7 +30,7 @@ from tests.e2e.schema_bodies import (
 from tests.e2e.test_schemas import answers, causes_of, kind_of
 from tidegate.model.objects import Json, Kind
 from tidegate.schema.validation.definitions import find_definition_problems
-from tidegate.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.requirements import MOST_DATA, find_unmet
 from tidegate.world.calls import Verb
 
 pytestmark = pytest.mark.kube
@@ -189,6 +189,7 @@ ILL_NAMED: tuple[Body, ...] = (
     {"annotations": {"a b": "x"}},
     {"finalizers": ["abc"]},
 )
+TYPES = ("basic-auth", "dockercfg", "service-account-token", "ssh-auth", "tls")
 RECREATE: Body = {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}
 
 OBJECTS: tuple[Body, ...] = (
@@ -264,6 +265,15 @@ OBJECTS: tuple[Body, ...] = (
     an_object(SECRET, stringData={"a b": "c"}),
     an_object(SECRET, type="kubernetes.io/tls"),
     an_object(SECRET, type="kubernetes.io/dockerconfigjson"),
+    an_object(CONFIG_MAP, data={"a": "x" * (MOST_DATA - 3)}, binaryData={"b": "AAAA"}),
+    an_object(CONFIG_MAP, data={"a": "x" * (MOST_DATA - 2)}, binaryData={"b": "AAAA"}),
+    an_object(SECRET, stringData={"a": "x" * MOST_DATA}),
+    an_object(SECRET, data={"b": "AA=="}, stringData={"a": "x" * MOST_DATA}),
+    an_object(SECRET, data={"a": "AA=="}, stringData={"a": "x" * MOST_DATA}),
+    *(an_object(SECRET, type=f"kubernetes.io/{type_}") for type_ in TYPES),
+    an_object(SECRET, type="kubernetes.io/basic-auth", stringData={"username": ""}),
+    an_object(SECRET, type="kubernetes.io/ssh-auth", stringData={"ssh-privatekey": ""}),
+    an_object(SECRET, type="kubernetes.io/tls", stringData={"tls.crt": "", "tls.key": ""}),
     an_object(ROLE_BINDING),
     an_object(Kind("", "v1", "Namespace"), "a.b"),
 )

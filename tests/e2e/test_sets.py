@@ -28,6 +28,7 @@ from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mappings, part, text
 from tidegate.testing import Body, Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Missing
@@ -36,6 +37,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
 _numbers = itertools.count(100)
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
+SET = Kind("argoproj.io", "v1alpha1", "ApplicationSet")
 APPROVE = ("--approve", "c1", "--approve", "c2")
 
 
@@ -108,9 +110,9 @@ class Fleet:
         ]
         return sorted(found, key=lambda one: one.request_received_timestamp)
 
-    async def application(self, name: str) -> Body | None:
+    async def application(self, name: str, kind: Kind = APPLICATION) -> Body | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
-            ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
+            ref = Ref(kind, f"argocd{self.suffix}", name)
             found = await Desk(Exchange(world)).get(ref)
         if not isinstance(found, Done):
             return None
@@ -284,6 +286,39 @@ async def test_applications_are_written_as_the_set_would(fleet: Fleet) -> None:
     assert automated == {"prune": True, "enabled": False}
     assert body["metadata"]["labels"] == {"step": "1"}  # type: ignore[index,call-overload]
     assert "argocd.argoproj.io/tracking-id" not in body["metadata"]["annotations"]  # type: ignore[index,call-overload,operator]
+
+
+async def test_the_set_says_where_each_of_its_applications_stands(fleet: Fleet) -> None:
+    if not fleet.served:
+        return
+    fleet.sets.write()
+    fleet.sets.fail("b2")
+
+    failed = await fleet.sync(*APPROVE)
+    held = await fleet.application("apps", SET)
+    fleet.sets.mend("b2")
+    mended = await fleet.sync(*APPROVE)
+    done = await fleet.application("apps", SET)
+
+    assert (failed.code, mended.code) == (4, 0), failed.stderr + mended.stderr
+    assert "is not written" not in failed.stderr + mended.stderr
+    assert held is not None
+    assert done is not None
+    states = {
+        text(one, "application"): (text(one, "step"), text(one, "status"))
+        for one in mappings(held, "status", "applicationStatus")
+    }
+    assert {states[name] for name in STEPS["1"]} == {("1", "Healthy")}
+    assert states["b2"] == ("2", "Progressing")
+    assert {states[name] for name in STEPS["3"]} == {("3", "Waiting")}
+    assert text(held, "status", "health", "status") == "Progressing"
+    entries = mappings(done, "status", "applicationStatus")
+    assert [text(one, "application") for one in entries] == sorted(NAMES)
+    assert {text(one, "status") for one in entries} == {"Healthy"}
+    assert text(done, "status", "health", "status") == "Healthy"
+    told = {text(one, "type"): one["status"] for one in mappings(done, "status", "conditions")}
+    assert (told["RolloutProgressing"], told["ResourcesUpToDate"]) == ("False", "True")
+    assert part(done, "status", "resourcesCount") == len(NAMES)
 
 
 async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Fleet) -> None:

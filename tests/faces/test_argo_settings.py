@@ -7,40 +7,35 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.projects import Ran, written
 from tests.fakes.repositories import (
+    OF_CHILDREN,
     Body,
     Repository,
     application,
+    argo_settings,
     deployment,
-    named,
     namespace,
     setting,
     three_levels,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 
-OF_CHILDREN = """
-hs = {}
-hs.status = "Progressing"
-if obj.status ~= nil and obj.status.health ~= nil then hs.status = obj.status.health.status end
-return hs
-"""
 OF_SETTINGS = """
 hs = {status = "Healthy"}
 if obj.data.to == "nowhere" then hs = {status = "Degraded", message = "it leads nowhere"} end
 return hs
 """
 GOLDEN = Path(__file__).parents[1] / "data" / "argo" / "timelines.txt"
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
 RULE = "resource.customizations.health."
 
 
 def told(**keys: str) -> Body:
-    """An `argocd-cm` with these keys."""
-    data: Json = {**keys}
-    kind: Body = {"apiVersion": "v1", "kind": "ConfigMap"}
-    return {**kind, "metadata": named("argocd-cm", "argocd"), "data": data}
+    return argo_settings({**keys})
 
 
 def one_unit(root: Path, *objects: Body, data: dict[str, str]) -> Repository:
@@ -78,8 +73,7 @@ def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_well
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     bare, ruled = three_levels(tmp_path / "bare"), three_levels(tmp_path / "ruled")
-    rule = told(**{f"{RULE}argoproj.io_Application": OF_CHILDREN})
-    ruled.put("argocd/cm.yaml", rule)
+    ruled.put("argocd/cm.yaml", argo_settings(OF_CHILDREN))
 
     without, with_rule = simulated(bare), simulated(ruled)
     ours = simulated(bare, "tidegate")
@@ -222,6 +216,71 @@ def test_objects_carry_the_label_by_which_argo_cd_is_told_to_know_them(tmp_path:
     web = next(one for one in items if one["name"] == "web")
     assert web["labels"] == {"argocd.example/instance": "web"}
     assert web["annotations"] == {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
+
+
+METHODS = pytest.mark.parametrize("method", ["annotation", "annotation+label", "label"])
+INSTANCE = "app.kubernetes.io/instance"
+TRACKED = {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
+
+
+@METHODS
+def test_whose_an_object_is_says_the_mark_that_argo_cd_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    data = {"application.resourceTrackingMethod": method}
+    repository = one_unit(tmp_path / "platform", setting("web"), setting("old"), data=data)
+    theirs = setting("web", "shop")
+    mapping(theirs, "metadata")["labels"] = {INSTANCE: "other"}
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), theirs)
+
+    first = cluster.sync(repository.root)
+
+    told_of = "takes over ConfigMap shop/web" in first.stdout
+    web = mapping(cluster.all(CONFIG_MAP, "shop")["web"], "metadata")
+    assert first.code == 0, first.stderr
+    assert told_of == (method == "label"), first.stdout
+    assert mapping(web, "annotations") == ({} if method == "label" else TRACKED)
+    assert mapping(web, "labels") == {INSTANCE: "other" if method == "annotation" else "web"}
+    again = cluster.sync(repository.root)
+    assert "takes over" not in again.stdout, "it is the unit's own by now"
+
+
+@METHODS
+@pytest.mark.parametrize("mark", ["label", "annotation"])
+def test_what_says_that_it_is_anothers_by_now_is_not_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, mark: str
+) -> None:
+    data = {"application.resourceTrackingMethod": method}
+    repository = one_unit(tmp_path / "platform", setting("web"), setting("old"), data=data)
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    first = cluster.sync(repository.root)
+    moved: dict[str, Json] = {
+        "label": {"labels": {INSTANCE: "other"}},
+        "annotation": {"annotations": {"argocd.argoproj.io/tracking-id": "other:/ConfigMap:a/b"}},
+    }
+    cluster.patch(CONFIG_MAP, "shop", "old", {"metadata": moved[mark]})
+    repository.put("web/all.yaml", namespace("shop"), setting("web"))
+
+    ran = cluster.sync(repository.root)
+
+    counts = mark == "label" if method == "label" else mark == "annotation"
+    assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr
+    assert ("old" in cluster.all(CONFIG_MAP, "shop")) is counts
+
+
+def test_what_a_unit_has_brought_that_left_git_is_known_by_its_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = three_levels(tmp_path / "platform", finalizer=True)
+    repository.put("argocd/cm.yaml", told(**{"application.resourceTrackingMethod": "label"}))
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    first = cluster.sync(repository.root)
+    repository.drop("teams/red.yaml")
+
+    ran = cluster.sync(repository.root)
+
+    assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr
+    assert {"red-late", "blue-early"} & {*cluster.all(CONFIG_MAP, "shop")} == {"blue-early"}
 
 
 def test_the_pause_between_waves_is_as_long_as_argo_cd_is_told(tmp_path: Path) -> None:

@@ -176,3 +176,43 @@ def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) 
     assert words.index("object.taken") < words.index("object.written")
     line = "takes over ConfigMap default/shared: it belongs to the unit `default/web`"
     assert line in shown.stdout
+
+
+def test_what_goes_along_is_counted_and_named_by_a_dry_run(desert: Desert, shop: Path) -> None:
+    for name in ("place", "inside"):
+        (shop / f"{name}.yaml").unlink()
+
+    ran = desert.run("sync", shop, "--prune", "--dry-run")
+
+    told_along = "takes 2 objects of others along: ConfigMap place/nobodys, ConfigMap place/theirs"
+    assert told_along in ran.stderr
+
+
+def test_a_name_that_another_directory_has_is_refused_unless_it_has_moved(desert: Desert) -> None:
+    shop = desert.directory("shop", one=a_setting("one"))
+    other = desert.directory("other", two=a_setting("two"))
+    desert.brought(shop)
+
+    refused = desert.run("sync", other, "--name", "shop", "--prune")
+    adopted = desert.run("sync", other, "--name", "shop", "--prune", "--adopt-name", "-o", "json")
+
+    assert refused.returncode == 3
+    assert "error[plan.name]" in refused.stderr
+    assert adopted.returncode == 0, adopted.stderr
+    assert told(adopted, "object.pruned") == ["one"]
+
+
+@pytest.mark.parametrize("leave", [(), ("--allow-empty",)])
+def test_a_source_that_cannot_be_read_prunes_nothing(
+    desert: Desert, leave: tuple[str, ...]
+) -> None:
+    shop = desert.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    desert.brought(shop)
+    (shop / "one.yaml").unlink()
+    (shop / "two.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two\n")
+
+    ran = desert.run("sync", shop, "--prune", "-o", "json", *leave)
+
+    assert ran.returncode == 3
+    assert "error[documents." in ran.stderr
+    assert told(ran, "object.pruned") == []

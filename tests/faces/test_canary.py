@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.canary_search import contents, seen
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.render.scratch import MEMORY, PREFIX
 
 OBJECT = "apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n{field}:\n  a: {text}\n"
 OVERLAY = """resources: [open.yaml, secret.yaml]
@@ -93,47 +90,8 @@ class Place:
 
     def leaks(self, *runs: Ran) -> list[str]:
         """Where each canary is seen."""
-        texts = [(f"run {number}", one) for number, run in enumerate(runs) for one in said(run)]
-        texts += [
-            (str(path), content)
-            for folder in (self.home, self.temporary, self.cache, *in_memory())
-            for path, content in contents(folder)
-        ]
-        return [
-            f"{name} in {where}"
-            for name, canary in self.canaries.items()
-            for where, text in texts
-            if is_in(canary, text)
-        ]
-
-
-def said(run: Ran) -> tuple[bytes, bytes]:
-    return run.stdout.encode(), run.stderr.encode()
-
-
-def in_memory() -> list[Path]:
-    return [*MEMORY.glob(f"{PREFIX}*")]
-
-
-def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Every file below, as it is and unpacked. What goes away meanwhile is somebody else's."""
-    for path in folder.rglob("*"):
-        try:
-            content = path.read_bytes() if path.is_file() else b""
-        except OSError:
-            continue
-        yield path, content
-        try:
-            yield path, zlib.decompress(content)
-        except zlib.error:
-            continue
-
-
-def is_in(canary: str, text: bytes) -> bool:
-    """As it is, or in the middle of something in base64."""
-    plain = canary.encode()
-    encoded = (base64.b64encode(b"." * shift + plain)[4:-4] for shift in range(3))
-    return plain in text or any(form in text for form in encoded)
+        said = [(f"run {number}", f"{run.stdout}{run.stderr}") for number, run in enumerate(runs)]
+        return seen(self.canaries.values(), said, (self.home, self.temporary, self.cache))
 
 
 @pytest.fixture
@@ -196,13 +154,3 @@ async def test_an_error_about_an_opened_file_does_not_quote_it(
     assert ran.code == 3
     assert "error[render." in ran.stderr
     assert place.leaks(ran) == []
-
-
-def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
-    canary = "canary-0123456789abcdef"
-    packed = zlib.compress(base64.b64encode(f"password={canary};".encode()))
-    (tmp_path / "file").write_bytes(packed)
-
-    found = [text for _, text in contents(tmp_path)]
-
-    assert [is_in(canary, text) for text in found] == [False, True]

@@ -18,6 +18,7 @@ VERBS = [
     ("sync", "--sandbox", "--dry-run"),
     ("delete", "--sandbox"),
     ("plan",),
+    ("render",),
     ("simulate",),
 ]
 
@@ -112,3 +113,13 @@ def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
 
     assert "\x1b[2J" not in stream.getvalue()
     assert "\n" not in stream.getvalue()
+
+
+def test_what_is_piped_on_says_meanwhile_what_is_being_done(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.txt"
+    with plan.open("wb") as kept, on_terminal("tidegate", "plan", FIRST, kept=kept) as program:
+        code = program.finish()
+
+        assert (code, program.vt.text.strip()) == (0, "")
+        assert "reading" in program.written
+        assert "..." not in plan.read_text()

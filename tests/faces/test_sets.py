@@ -146,7 +146,7 @@ def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder
         ("generators:\n    - list", "goTemplate: true\n  generators:\n    - list", "function"),
         (", maxUpdate: 1", ", maxUpdate: abc", "`maxUpdate` of step 1 is no number"),
         ("values: ['2']", "values: ['9']", "warning[argo.set-steps]: a step takes no Application"),
-        ("project: default", "projects: default", "error[argo.missing]: `spec.project` is missing"),
+        ("project: default", "projects: default", "`spec.template.spec.project` of ApplicationSet"),
         ("name: a, ", "name: No_Name, ", "error[argo.set-name]: `No_Name` cannot be"),
         ("elements: [", "elements: [], old: [", "warning[argo.set-nothing]"),
     ],
@@ -165,6 +165,41 @@ def test_what_is_wrong_with_a_set_is_told_with_its_place(
 
     assert said in ran.stderr
     assert "at set.yaml:1" in ran.stderr
+
+
+def test_an_application_that_is_written_and_generated_is_told_with_both_places(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a", "b")
+    folder = ladder.write()
+    spec = "project: default, source: {repoURL: x, path: apps/a}, destination: {name: in-cluster}"
+    (folder / "hand.yaml").write_text(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        f"metadata: {{name: a, namespace: argocd}}\nspec: {{{spec}}}\n"
+    )
+
+    ran = tidegate("units", folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[units.twice]: `Application/argocd/a` is written down, and" in ran.stderr
+    assert "at hand.yaml:1:1" in ran.stderr
+    assert "generated at set.yaml:1:1 (generator 0, 1: name=a" in ran.stderr
+
+
+def test_what_one_template_makes_wrong_of_many_applications_is_said_once(ladder: Ladder) -> None:
+    ladder.step(1, "a", "b", "c")
+    file = ladder.write() / "set.yaml"
+    patch = "  templatePatch: |\n    spec: {revisionHistoryLimit: three}\n"
+    file.write_text(file.read_text().rstrip("\n") + f"\n{patch}")
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert (
+        ran.stderr.count("error[schema.refused]: `spec.revisionHistoryLimit` of Application") == 1
+    )
+    assert "at set.yaml:1:1 (spec.revisionHistoryLimit)" in ran.stderr
+    assert "the same goes for 2 more of its set" in ran.stderr
 
 
 async def test_a_change_of_one_descriptor_renders_what_it_concerns_alone(tmp_path: Path) -> None:

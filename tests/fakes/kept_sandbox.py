@@ -14,13 +14,17 @@ import pytest
 
 from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
+from tests.rollouts.records import StoreRecord
 from tidegate.cli.main import _run
-from tidegate.flows import session
+from tidegate.engine.drive import Driver
+from tidegate.flows import rollout, session
 from tidegate.flows.wiring import Simulation, Worker, make_living
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, text
+from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import ask
-from tidegate.world.calls import List, Request, Selection, Verb, Write
+from tidegate.world.calls import List, Request, Selection, Ticket, Verb, Write
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Listed, Outcome
 from tidegate.world.line import Line
@@ -62,6 +66,13 @@ ACCOUNT: Body = {
     "kind": "ServiceAccount",
     "metadata": {"name": "default", "namespace": "argocd"},
 }
+
+
+LAST_TICKET = 10_000
+
+
+class Killed(BaseException):
+    """As a process that is killed: nobody hears of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,27 @@ class KeptSandbox:
 
     def sync(self, root: Path, *words: str) -> Ran:
         return self.run("sync", root, "--sandbox", *words)
+
+    def killed(self, root: Path, *, turns: int) -> None:
+        """Somebody kills a sync after so many turns, and what it had under way is lost."""
+
+        async def drive_a_while(driver: Driver, *, until: Ms | None = None) -> str:
+            driver.open()
+            for _ in range(turns):
+                await driver.turn(until)
+            raise Killed
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rollout, "drive", drive_a_while)
+            with pytest.raises(Killed):
+                self.sync(root)
+        for ticket in range(1, LAST_TICKET):
+            self.world.cancel(Ticket(ticket))
+
+    def deeds(self) -> list[str]:
+        """What was done to objects from the beginning on, by the cluster's own record."""
+        assert isinstance(self.world, Sandbox)
+        return asyncio.run(StoreRecord(self.world).deeds())
 
     def ask(self, *requests: Request) -> tuple[Outcome, ...]:
         async def asked() -> tuple[Outcome, ...]:

@@ -14,6 +14,7 @@ import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from tests.fakes.vt import Vt
 
@@ -84,9 +85,14 @@ class OnTerminal:
 
 @contextmanager
 def on_terminal(
-    module: str, *arguments: str, columns: int = 80, lines: int = 24, **environ: str
+    module: str,
+    *arguments: str,
+    columns: int = 80,
+    lines: int = 24,
+    kept: IO[bytes] | None = None,
+    **environ: str,
 ) -> Iterator[OnTerminal]:
-    """Run a module of Python on a new terminal."""
+    """Run a module of Python on a new terminal; with `kept`, its output goes there instead."""
     master, slave = os.openpty()
     _set_size(master, columns, lines)
     known = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -97,7 +103,7 @@ def on_terminal(
         cwd=ROOT,
         env=known | usual | environ,
         stdin=slave,
-        stdout=slave,
+        stdout=kept or slave,
         stderr=slave,
         start_new_session=True,
     )

@@ -36,9 +36,9 @@ def of_project(name: str, path: str, project_name: str = "team", **more: Json) -
     return {**made, "spec": {**spec, "project": project_name, **more}}
 
 
-def two_units(root: Path, **spec: Json) -> Repository:
+def two_units(root: Path, suffix: str = "", /, **spec: Json) -> Repository:
     """`web` in a project of its own, and `free` in the one that nobody writes down."""
-    made = Repository(root)
+    made = Repository(root, suffix)
     made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
     made.put("projects/team.yaml", project("team", **spec))
     made.put("apps/ground.yaml", namespace("shop", wave=-1))

@@ -16,6 +16,30 @@ FINALIZER = "resources-finalizer.argocd.argoproj.io"
 AUTOMATED: Json = {"automated": {"prune": True}}
 NAMESPACES = ("shop", "argocd", "flux-system")
 Body = dict[str, Json]
+ORDER = (
+    ("namespaces/shop", "configmaps/start"),
+    ("configmaps/start", "jobs/base-prepare"),
+    ("jobs/base-prepare", "deployments/base-web"),
+    ("deployments/base-web", "configmaps/base-late"),
+    ("configmaps/base-late", "jobs/base-after"),
+    ("jobs/base-after", "deployments/red-web"),
+    ("deployments/red-web", "configmaps/red-late"),
+    ("configmaps/red-late", "configmaps/blue-early"),
+    ("configmaps/blue-early", "deployments/blue-web"),
+    ("deployments/blue-web", "configmaps/end"),
+)
+"""Three levels: each was written before the next."""
+OBJECTS = {name for pair in ORDER for name in pair}
+OF_CHILDREN: Body = {
+    "resource.customizations.health.argoproj.io_Application": (
+        "hs = {status = 'Progressing'}\n"
+        "if obj.status ~= nil and obj.status.health ~= nil then\n"
+        "  hs.status = obj.status.health.status\n"
+        "end\n"
+        "return hs\n"
+    )
+}
+"""What people write so that a parent waits for its children."""
 
 
 def named(name: str, namespace: str = "", *, wave: int = 0, hook: str = "") -> Body:
@@ -31,6 +55,12 @@ def namespace(name: str, *, wave: int = 0) -> Body:
 def setting(name: str, place: str = "", *, wave: int = 0, hook: str = "", to: str = "1") -> Body:
     metadata = named(name, place, wave=wave, hook=hook)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"to": to}}
+
+
+def argo_settings(data: Body) -> Body:
+    """An `argocd-cm` with these keys."""
+    kind: Body = {"apiVersion": "v1", "kind": "ConfigMap"}
+    return {**kind, "metadata": named("argocd-cm", "argocd"), "data": {**data}}
 
 
 def job(name: str, *, hook: str = "", wave: int = 0) -> Body:

@@ -37,11 +37,17 @@ from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_unit, noted
 
 EXAMPLES = int(os.environ.get("TIDEGATE_EXAMPLES", "200"))
+THOUSANDS = 2_000
 
 
 def shared_by(number: int) -> settings:
     """The examples of one property, divided among so many tests."""
     return settings(max_examples=max(1, EXAMPLES // number), deadline=None)
+
+
+def in_full(number: int) -> settings:
+    """All examples for one test where thousands are asked for; else a share of them."""
+    return shared_by(1 if EXAMPLES >= THOUSANDS else number)
 
 
 def some_turns(turns: int, variant: int) -> range:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fakes.canary_search import seen
 from tests.hostile.inside import Said, typed
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.render.scratch import MEMORY, PREFIX
 
 CANARY = "canary-in-the-coal-mine-7"
 ENCODED = base64.b64encode(CANARY.encode()).decode()
@@ -254,10 +253,24 @@ def _mapped(lair: Lair) -> tuple[str, ...]:
     return lair.words if "--repo-map" in lair.words else ()
 
 
+SHARE = 6
+"""On a desk one of so many runs is made: each lair and each verb has some."""
+
+
 def all_runs() -> Iterator[tuple[str, str]]:
     """The names of all runs: a lair, and a verb."""
     for name, lair in LAIRS.items():
         yield from ((name, verb) for verb in (REAL if lair.kubeconfig else VERBS))
+
+
+def some_runs() -> Iterator[tuple[str, str]]:
+    """All of them where many examples are asked for, else a share that is spread evenly."""
+    if "TIDEGATE_EXAMPLES" in os.environ:
+        yield from all_runs()
+        return
+    for place, (name, lair) in enumerate(LAIRS.items()):
+        verbs = [*(REAL if lair.kubeconfig else VERBS)]
+        yield from ((name, verb) for verb in verbs[place % SHARE :: SHARE])
 
 
 def build(lair: Lair, root: Path) -> None:
@@ -292,27 +305,5 @@ def run_in(place: Path, lair: Lair, verb: str) -> Said:
 
 def leaks(said: Said, place: Path) -> list[str]:
     """Where the canary is seen besides the repository and the kubeconfig themselves."""
-    texts = [("stdout", said.stdout.encode()), ("stderr", said.stderr.encode())]
-    for folder in (place / "home", place / "tmp", *MEMORY.glob(f"{PREFIX}*")):
-        texts += [(str(path), content) for path, content in _contents(folder)]
-    return [where for where, text in texts if is_in(CANARY, text)]
-
-
-def _contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    for path in folder.rglob("*"):
-        try:
-            content = path.read_bytes() if path.is_file() else b""
-        except OSError:
-            continue
-        yield path, content
-        try:
-            yield path, zlib.decompress(content)
-        except zlib.error:
-            continue
-
-
-def is_in(canary: str, text: bytes) -> bool:
-    """As it is, or in the middle of something in base64."""
-    plain = canary.encode()
-    encoded = (base64.b64encode(b"." * shift + plain)[4:-4] for shift in range(3))
-    return plain in text or any(form in text for form in encoded)
+    texts = (("stdout", said.stdout), ("stderr", said.stderr))
+    return seen((CANARY,), texts, (place / "home", place / "tmp"))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.canaries import CANARY, LAIRS, all_runs, is_in, leaks, run_in
+from tests.fakes.canary_search import contents, is_in
+from tests.hostile.canaries import CANARY, LAIRS, REAL, VERBS, all_runs, leaks, run_in, some_runs
 from tests.hostile.inside import Said
 
-RUNS = [*all_runs()]
+RUNS = [*some_runs()]
 
 
-def test_there_are_at_least_three_hundred_runs() -> None:
-    assert len(RUNS) >= 300
+def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everything() -> None:
+    assert len([*all_runs()]) >= 300
+    assert {lair for lair, _ in RUNS} == {*LAIRS}
+    assert {verb for _, verb in RUNS} == {*VERBS, *REAL}
 
 
 @pytest.mark.parametrize(("lair", "verb"), RUNS, ids=[f"{lair} {verb}" for lair, verb in RUNS])
@@ -39,6 +44,15 @@ def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
     (tmp_path / "home" / "note").write_text(f"it is {CANARY}")
+    (tmp_path / "tmp" / "packed").write_bytes(
+        zlib.compress(base64.b64encode(f"password={CANARY};".encode()))
+    )
 
-    assert len(leaks(Said(0, CANARY, ""), tmp_path)) == 2
-    assert not is_in(CANARY, b"nothing")
+    found = leaks(Said(0, CANARY, ""), tmp_path)
+
+    assert [where.rpartition("/")[2] for where in found] == [
+        f"{CANARY} in stdout",
+        "note",
+        "packed",
+    ]
+    assert [is_in(CANARY, text) for _, text in contents(tmp_path / "tmp")] == [False, True]

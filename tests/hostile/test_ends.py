@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tidegate_runs import FIRST, ROOT, tidegate
+from tests.hostile.inside import typed
+from tidegate.external.process import Limits
+from tidegate.model.moment import Ms
 
-OVERTAKEN, LATE, STOPPED = 6, 8, 130
+LATE, STOPPED = 8, 130
 COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--pace", "1"]
 
 
@@ -83,3 +86,34 @@ def test_a_rollout_whose_time_is_up_says_so(output: str) -> None:
 
     assert ran.returncode == LATE
     assert "its time is up" in ran.stdout
+
+
+KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: a
+clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]
+users:
+- name: a
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: sh
+      args: [-c, 'sleep 1000']
+      interactiveMode: Never
+contexts: [{name: a, context: {cluster: a, user: a}}]
+"""
+
+
+@pytest.mark.parametrize("verb", [("sync", "--yes"), ("plan",), ("status",), ("delete", "--yes")])
+def test_a_plugin_that_hangs_is_told_with_a_code_of_its_own(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate.kube.access.plugin.ALONE", Limits(time=Ms(200), output=1_000))
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    command = (verb[0], str(ROOT / FIRST), *verb[1:], "--kubeconfig", "kubeconfig")
+
+    said = typed(tmp_path, environment(tmp_path), command)
+
+    assert said.code == LATE
+    assert "error[cluster.login-timeout]" in said.stderr
+    assert "exec plugin" in said.stderr

@@ -20,6 +20,7 @@ from tidegate.engine.stored import NAMESPACE, Head, put, resource_name
 from tidegate.errors import ClusterError
 from tidegate.flows.journal import read_journal, rebuild_journal
 from tidegate.flows.looking import look_at
+from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import point_at
 from tidegate.flows.rollout import Rolling, make_driver
@@ -143,6 +144,22 @@ async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path
     rebuilt = await rebuild_journal(plan_unit(unit), session)
 
     assert [ref.name for ref in rebuilt.objects] == ["ours"]
+
+
+async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path: Path) -> None:
+    session = a_session(make_living(Simulation()))
+    unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
+    for one in (unit, other):
+        assert await roll_out(one, session) == "passed"
+    await damage(session, other)
+
+    planned = await make_plan([await a_family(unit, session)], session)
+    found = await with_orphans(planned, session)
+
+    (finding,) = [one for one in found.findings if one.code == "units.unread"]
+    assert found.plan == planned.plan
+    assert Record(other.id.mark, "").ref.name in str(finding.where)
+    assert "journal rebuild" in finding.fix
 
 
 def _plain(name: str) -> Write:

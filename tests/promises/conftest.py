@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.promises.objects import a_namespace
 from tests.promises.printing import PrintingPod, in_a_sandbox, on_a_real_server
 from tidegate.model.moment import SECOND, Ms
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Desk, live_of, real_world, sandbox_world
+from tidegate.testing import Desk, live_of, real_world, sandbox_world, served_world
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
@@ -21,16 +22,43 @@ from tidegate.world.protocol import World
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=["sandbox", pytest.param("kube", marks=pytest.mark.kube)])
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """The world that the promise is asked of. Its watches are short, so that they end in a test."""
-    if request.param == "sandbox":
-        yield sandbox_world(watching=Ms(5 * SECOND))
+@pytest.fixture(params=["sandbox", "served", pytest.param("kube", marks=pytest.mark.kube)])
+def where(request: pytest.FixtureRequest) -> str:
+    """Which world. A served one is a simulated cluster as its clients see it over HTTP."""
+    return str(request.param)
+
+
+@pytest.fixture
+def watching(where: str) -> Ms:
+    """How long a watch lasts: so short that it ends in a test. The time of a served world is
+    quick."""
+    return Ms(SECOND if where == "served" else 5 * SECOND)
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """A simulated cluster, whoever looks at it."""
+    world = sandbox_world(watching=Ms(5 * SECOND))
+    assert isinstance(world, Sandbox)
+    return world
+
+
+@pytest.fixture
+async def world(
+    where: str, watching: Ms, sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[World]:
+    """The world that the promise is asked of."""
+    if where == "sandbox":
+        yield sandbox
+        return
+    if where == "served":
+        async with served_world(sandbox, home=tmp_path, pace=5, watching=watching) as world:
+            yield world
         return
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)
     kubeconfig = plane.kubeconfig("tidegate")
-    async with real_world(kubeconfig=kubeconfig, watching=Ms(5 * SECOND)) as world:
+    async with real_world(kubeconfig=kubeconfig, watching=watching) as world:
         yield world
 
 
@@ -50,10 +78,12 @@ def bare(world: World, desk: Desk) -> Desk:
 
 
 @pytest.fixture
-async def printing(world: World, request: pytest.FixtureRequest) -> AsyncIterator[PrintingPod]:
+async def printing(
+    where: str, sandbox: Sandbox, request: pytest.FixtureRequest
+) -> AsyncIterator[PrintingPod]:
     """Makes pods that print."""
-    if isinstance(world, Sandbox):
-        yield in_a_sandbox(world)
+    if where != "kube":
+        yield in_a_sandbox(sandbox)
         return
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)

@@ -10,13 +10,14 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from plane import ControlPlane
 from tests.promises.objects import ACCOUNT, a_namespace
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live, Ref
-from tidegate.testing import Desk, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world, served_world
 from tidegate.testing.worlds import live_in
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
@@ -25,9 +26,19 @@ from tidegate.world.protocol import World
 _numbers = itertools.count(1)
 
 
+PACE = 5
+"""Of the time of a served world: what lasts five seconds can still be seen."""
+
+
 @asynccontextmanager
-async def a_living_sandbox() -> AsyncIterator[Desk]:
-    yield await _settle_in(make_living(Simulation()))
+async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[Desk]:
+    """`served`: as its clients see it over HTTP."""
+    world = make_living(Simulation())
+    if not served:
+        yield await _settle_in(world)
+        return
+    async with served_world(world, home=home, pace=PACE) as seen:
+        yield await _settle_in(seen)
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ make of it is not.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -31,7 +32,7 @@ from tidegate.world.calls import Selection
 from tidegate.world.facts import Outcome
 
 EVENT = Kind("", "v1", "Event")
-WORLDS = ["sandbox", pytest.param("kube", marks=pytest.mark.kube)]
+WORLDS = ["sandbox", "served", pytest.param("kube", marks=pytest.mark.kube)]
 URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
 
 
@@ -43,10 +44,10 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(params=WORLDS)
-async def controlled(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+async def controlled(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
     """A cluster with controllers and a scheduler."""
-    if request.param == "sandbox":
-        async with a_living_sandbox() as desk:
+    if request.param != "kube":
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
             yield desk
         return
     plane = request.getfixturevalue("bare_plane")
@@ -56,10 +57,10 @@ async def controlled(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture(params=WORLDS)
-async def inhabited(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
     """The same with our kubelet."""
-    if request.param == "sandbox":
-        async with a_living_sandbox() as desk:
+    if request.param != "kube":
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
             yield desk
         return
     plane = request.getfixturevalue("bare_plane")

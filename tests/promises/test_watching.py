@@ -184,10 +184,10 @@ async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: Des
     assert changes(then) == [(Change.ADDED, "two")]
 
 
-async def test_a_line_goes_on_when_the_server_ends_the_watch(desk: Desk) -> None:
+async def test_a_line_goes_on_when_the_server_ends_the_watch(desk: Desk, watching: Ms) -> None:
     desk.watch(here(desk))
     await desk.until(is_whole)
-    await desk.rest(Ms(desk.world.now() + 7 * SECOND))
+    await desk.rest(Ms(desk.world.now() + watching + SECOND))
 
     await desk.create(labelled(a_config_map(), watched="yes"))
     facts = await desk.until(the(Change.ADDED, "web"))

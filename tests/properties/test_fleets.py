@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
-from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by, some_turns
+from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, in_full, shared_by, some_turns
 from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs, meddlings
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
@@ -173,7 +173,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     assert not brought & (names - awaited)
 
 
-@shared_by(4)
+@in_full(4)
 @given(calm, meddlings)
 def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[Meddling]) -> None:
     stage = fleet.stage()

@@ -25,6 +25,7 @@ from tidegate.model.objects import Kind, Live, Ref
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.unit import UnitId
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
@@ -101,6 +102,10 @@ class Rolling:
         await self._until(lambda: self._driver.closed)
         self.run.result = self._driver.result
         return self.run
+
+    def goes_on_with(self, plan: Plan) -> None:
+        """Somebody has committed, and that was read."""
+        self._driver.supersede(plan)
 
     async def stops(self) -> None:
         """Let it end before it is done."""
@@ -212,10 +217,14 @@ class Stage:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
         return self.start(governed(self.plan(*waves), semantics=semantics))
 
-    def start(self, plan: Plan) -> Rolling:
-        """Begin to roll out a plan; each rollout of a world has a name of its own."""
+    def start(self, plan: Plan, refresher: Callable[[UnitId], None] | None = None) -> Rolling:
+        """Begin to roll out a plan; each rollout of a world has a name of its own.
+
+        `refresher` is asked before a unit is tried again that wants to be read anew.
+        """
         self._begun += 1
-        run, settings = Run(), Settings(holder=f"{self.namespace}-rollout-{self._begun}")
+        name = f"{self.namespace}-rollout-{self._begun}"
+        run, settings = Run(), Settings(holder=name, refresher=refresher)
         listener = Listener(self.exchange, plan, settings, run, self.jq)
         return Rolling(self.exchange, listener, run)
 

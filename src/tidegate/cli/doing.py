@@ -6,7 +6,7 @@
     ...
     doing.clear()            # before something else is written
 
-It is there on a terminal only, and goes with its command, after an error, too.
+It is there on a terminal only, on standard error, and goes with its command, after an error, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLEAR = "\r\x1b[K"
 
 def say_first(words: str, *, quiet: bool = False) -> Doing:
     """The line of the command that runs; `quiet` where programs read what it writes."""
-    doing = Doing.on(sys.stdout, os.environ, quiet=quiet)
+    doing = Doing.on(sys.stderr, os.environ, quiet=quiet)
     click.get_current_context().call_on_close(doing.clear)
     doing.say(words)
     return doing

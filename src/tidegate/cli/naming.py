@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import cleandoc
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from tidegate.cli.asking import pointed_of, setting_of
-from tidegate.cli.running import run
 from tidegate.cli.unit_options import Given, takes
-from tidegate.flows.discover import Family
-from tidegate.flows.entering import find
-from tidegate.flows.standing import choose_units
-from tidegate.flows.units import unit_rows
+
+if TYPE_CHECKING:
+    from tidegate.flows.discover import Family
 
 PLACE = click.option(
     "-C",
@@ -82,6 +79,13 @@ def find_named(
 
     If all are, none are named: so that their own objects are brought as well. Raises WordsError.
     """
+    # Only when a verb runs: its help must not wait for them.
+    from tidegate.cli.asking import pointed_of, setting_of  # noqa: PLC0415
+    from tidegate.cli.running import run  # noqa: PLC0415
+    from tidegate.flows.entering import find  # noqa: PLC0415
+    from tidegate.flows.standing import choose_units  # noqa: PLC0415
+    from tidegate.flows.units import unit_rows  # noqa: PLC0415
+
     pointed = pointed_of(place, {**told, "units": ()})
     families = run(find(pointed, setting_of(told), only_units=True)).families
     units = [row.unit for row in unit_rows(families)]

@@ -48,6 +48,12 @@ def _write(text: str, *, err: bool) -> None:
             raise unheard(error.errno) from None
 
 
+def close_output() -> None:
+    """Say on standard output that this was all, while the command goes on."""
+    sys.stdout.flush()
+    forget(sys.stdout)
+
+
 def unheard(number: int | None) -> OutputError:
     """What is said where standard output takes no more."""
     if number == errno.EPIPE:

@@ -79,6 +79,8 @@ class Given(TypedDict, total=False):
     pace: float | None
     until: Ms
     kinds: tuple[str, ...]
+    given: tuple[Path, ...]
+    foreground: bool
     origins: bool
     objects: bool
     exit_code: bool
@@ -187,11 +189,14 @@ CLUSTER = (
         help="A cluster by a name of yours; may be repeated: DIR goes to each of them.",
     ),
 )
-SIMULATION = (
+FURNISHING = (
     click.option("--scenario", type=FILE, help="What goes wrong, and what is there already."),
     click.option("--profile", type=FILE, help="How long things take."),
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
+)
+SIMULATION = (
+    *FURNISHING,
     click.option(
         "--start",
         default=None,

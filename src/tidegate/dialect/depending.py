@@ -8,7 +8,6 @@ own rules know of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,19 +16,13 @@ import msgspec
 from tidegate.dialect.declared import Declared
 from tidegate.documents import Document
 from tidegate.errors import Place, foreign
+from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_depends_on
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.model.unit import Dependency, UnitId
 
-DEPENDS_ON = "tidegate.dev/depends-on"
 UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
-_VERSION = re.compile(r"v[0-9]+([a-z]+[0-9]+)?")
-_OBJECT = re.compile(
-    r"(?:(?!v[0-9])[a-z0-9.-]+/)?[A-Z]\w*/(?:[a-z0-9-]+/)?[a-z0-9.:-]+(?:@[a-z]+)?"
-)
-_UNIT, _WIDE, _NAMESPACED = 3, 2, 3
-"""How many parts a unit has, and what is left of an object behind its version."""
 
 
 def with_own_dependencies(declared: Declared, document: Document) -> Declared:
@@ -38,8 +31,7 @@ def with_own_dependencies(declared: Declared, document: Document) -> Declared:
     if not said or not declared.units:
         return declared
     where = replace(document.place, field=f'metadata.annotations["{DEPENDS_ON}"]')
-    entries = [one.strip() for one in said.split(",") if one.strip()]
-    found = [_read(one, where) for one in entries if not _is_of_objects(one)]
+    found = [_taken(one, where) for one in read_depends_on(said)]
     more = tuple(one for one in found if isinstance(one, Dependency))
     wrong = tuple(one for one in found if isinstance(one, Finding))
     units = tuple(
@@ -58,30 +50,22 @@ def _units(found: tuple[Dependency, ...]) -> Iterator[UnitId]:
     return (one.unit for one in found if one.unit is not None)
 
 
-def _is_of_objects(said: str) -> bool:
-    """Whether it names an object without its version: the graph of all objects puts that in order.
+def _taken(one: DependsOn | str, where: Place) -> Dependency | Finding | None:
+    """A unit, or an object by its version. Without one, the graph of all objects puts it in order.
 
-    A unit is no such object: it is waited for until it has come to its end.
+    A unit is waited for until it has come to its end.
     """
-    parts = said.split("/")
-    return _OBJECT.fullmatch(said) is not None and not (parts[0] in UNITS and len(parts) == _UNIT)
-
-
-def _read(said: str, where: Place) -> Dependency | Finding:
-    parts = said.split("/")
-    if parts[0] in UNITS and len(parts) == _UNIT and all(parts):
-        return Dependency(unit=UnitId(parts[0], "", parts[1], parts[2]), where=where, ours=True)
-    at = next((place for place in (0, 1) if _is_version(parts, place)), None)
-    rest = parts[at + 1 :] if at is not None else []
-    if at is None or len(rest) not in {_WIDE, _NAMESPACED} or not all(parts):
-        return _unread(said, where)
-    kind = Kind.of("/".join(parts[: at + 1]), rest[0])
-    namespace = rest[1] if len(rest) == _NAMESPACED else ""
-    return Dependency(ref=Ref(kind, namespace, rest[-1]), where=where, ours=True)
-
-
-def _is_version(parts: list[str], place: int) -> bool:
-    return len(parts) > place and _VERSION.fullmatch(parts[place]) is not None
+    if isinstance(one, str):
+        return _unread(one, where)
+    is_unit = one.kind in UNITS and one.namespace and not one.version
+    if is_unit and one.state is AwaitedState.READY:
+        return Dependency(
+            unit=UnitId(one.kind, "", one.namespace, one.name), where=where, ours=True
+        )
+    if not one.version:
+        return None
+    ref = Ref(Kind(one.group or "", one.version, one.kind), one.namespace, one.name)
+    return Dependency(ref=ref, where=where, ours=True, state=one.state)
 
 
 def _unread(said: str, where: Place) -> Finding:

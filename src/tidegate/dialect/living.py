@@ -16,7 +16,6 @@ from tidegate.dialect.tracking import owner_of
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import listed
-from tidegate.model.unit import UnitId
 
 
 class Living(msgspec.Struct, frozen=True):
@@ -34,7 +33,8 @@ class Living(msgspec.Struct, frozen=True):
 
 def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     """None: it is not this unit's to delete, by its own word or because somebody owns it."""
-    is_own = owner_of(body) == unit.id.mark or is_released(body, unit.policy.release)
+    owner = owner_of(body, unit.policy.owner_label)
+    is_own = owner == unit.id.mark or is_released(body, unit.policy.release)
     if not is_own or listed(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
@@ -47,7 +47,7 @@ def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     return Living(live_wave(body), handling, is_hook=hook is not None, outlives=outlives)
 
 
-def shared(body: Body, unit: UnitId) -> str | None:
+def shared(body: Body, unit: PlannedUnit) -> str | None:
     """The other unit that an object belongs to; None where it is this one's, or nobody's."""
-    owner = owner_of(body)
-    return None if owner in {"", unit.mark} else owner
+    owner = owner_of(body, unit.policy.owner_label)
+    return None if owner in {"", unit.id.mark} else owner

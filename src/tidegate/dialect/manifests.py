@@ -128,12 +128,13 @@ class _Reading:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
+        is_marked = not is_definition or self._policy.order is Order.STAGES
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         ground = is_definition and self._policy.release is not None
         ground = ground and is_crd_path(document.place.name)
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(self._marked(body, ref, hook, defines=is_definition)),
+            body=msgspec.json.encode(self._marked(body, ref, hook, is_marked=is_marked)),
             origin=str(document.place),
             wave=self._wave(document, hook),
             hook=hook.policies if hook else None,
@@ -145,11 +146,11 @@ class _Reading:
             hidden=hidden,
         )
 
-    def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, defines: bool) -> Body:
+    def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, is_marked: bool) -> Body:
         """The body with what says whose it is; hooks of Helm's do not say of which release."""
-        marked = _marked(body, None if defines else self._unit, ref)
+        marked = _marked(body, self._unit if is_marked else None, ref)
         terms = self._policy.release
-        if terms is None or hook is not None or defines:
+        if terms is None or hook is not None or not is_marked:
             return marked
         return with_marks(marked, *release_marks(terms))
 
@@ -210,7 +211,8 @@ class _Reading:
 def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     """The body with its namespace, and with the marks of its unit if it has one.
 
-    Definitions have none, as with Argo CD: they are never pruned, and units may share them.
+    Definitions have none, as with Argo CD: they are never pruned, and units may share them. Flux
+    marks them like all else.
     """
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
     if ref.namespace:
@@ -218,7 +220,7 @@ def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     marked = {**body, "metadata": metadata}
     if unit is None:
         return marked
-    notes, labels = marks_of(unit.id, unit.policy.tracking, ref, unit.policy.instance_label)
+    notes, labels = marks_of(unit.id, unit.policy, ref)
     return with_marks(marked, notes, labels)
 
 

@@ -26,7 +26,7 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
         policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
     )
     if retry and not rules.retry.whole and retry.limit == ENDLESS:
-        retry = rules.retry
+        retry = msgspec.structs.replace(rules.retry, refreshes=retry.refreshes)
     ruled = msgspec.structs.replace(
         rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
     )
@@ -48,6 +48,8 @@ def told_policy(policy: Policy, settings: Mapping[str, Switch], home: str) -> Po
     semantics, identity = policy.semantics, policy.identity
     if every is not None:
         semantics = msgspec.structs.replace(semantics, dependency_every=every)
+    if (workers := said("concurrent")).isdecimal() and int(workers):
+        semantics = msgspec.structs.replace(semantics, workers=int(workers))
     if account and identity is None:
         identity = Identity(user=f"system:serviceaccount:{home}:{account}")
     return msgspec.structs.replace(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from tidegate.dialect.argo.sets.status import set_status
 from tidegate.dialect.argo.status import application_status
 from tidegate.dialect.flux.status import kustomization_status
 from tidegate.dialect.times import stamp
@@ -29,6 +30,7 @@ class StatusForm(msgspec.Struct, frozen=True):
     """Of one kind: its group, who its controller is, and what it says.
 
     `manager` owns what its controller writes into a status. `idle`: fields that alone are no news.
+    `follows`: it speaks of what the units say that it brings, also when it has done its own work.
     """
 
     group: str
@@ -36,6 +38,7 @@ class StatusForm(msgspec.Struct, frozen=True):
     component: str
     make: Make
     idle: frozenset[str] = frozenset()
+    follows: bool = False
 
 
 FORMS = {
@@ -45,6 +48,13 @@ FORMS = {
         "argocd-application-controller",
         application_status,
         frozenset({"reconciledAt"}),
+    ),
+    "ApplicationSet": StatusForm(
+        "argoproj.io",
+        "argocd-applicationset-controller",
+        "argocd-applicationset-controller",
+        set_status,
+        follows=True,
     ),
     "Kustomization": StatusForm(
         "kustomize.toolkit.fluxcd.io",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from tidegate.model.objects import Json, Ref
-from tidegate.model.policy import Tracking
+from tidegate.model.policy import Policy, Tracking
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.model.unit import UnitId
 
@@ -24,19 +24,17 @@ LONGEST_LABEL = 63
 FLUX = {"Kustomization": "kustomize.toolkit.fluxcd.io", "HelmRelease": "helm.toolkit.fluxcd.io"}
 
 
-def marks_of(
-    unit: UnitId, tracking: Tracking, ref: Ref, label: str = ""
-) -> tuple[dict[str, str], dict[str, str]]:
-    """The annotations and the labels by which an object says that it is the unit's.
-
-    `label`: the key of the one that Argo CD uses besides, or instead.
-    """
-    match tracking:
+def marks_of(unit: UnitId, policy: Policy, ref: Ref) -> tuple[dict[str, str], dict[str, str]]:
+    """The annotations and the labels by which an object says that it is the unit's."""
+    match policy.tracking:
         case Tracking.OWN:
             return {UNIT: unit.mark}, {}
         case Tracking.ARGO:
             app = unit.name if unit.namespace == ARGO_HOME else f"{unit.namespace}_{unit.name}"
             kind = f"{ref.kind.group}/{ref.kind.name}"
+            label = policy.instance_label
+            if policy.labels_only:
+                return {}, {label: app}
             labels = {label: _label_value(app)} if label else {}
             return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, labels
         case Tracking.FLUX:
@@ -54,11 +52,16 @@ def _label_value(app: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+$", "", app[:LONGEST_LABEL])
 
 
-def owner_of(body: Body) -> str:
-    """The unit that an object says it belongs to, as our own mark has it; empty for none."""
+def owner_of(body: Body, label: str = "") -> str:
+    """The unit that an object says it belongs to, as our own mark has it; empty for none.
+
+    `label`: the key of the one that Argo CD goes by, where that is not its annotation. Then an
+    annotation counts for what has no such label: somebody went by it once.
+    """
     notes, labels = mapping(body, "metadata", "annotations"), mapping(body, "metadata", "labels")
-    told = text(notes, UNIT) or _of_argo(text(notes, TRACKING_ID)) or _of_flux(labels)
-    return told or _of_set(body)
+    by_label = _of_instance(text(labels, label)) if label else ""
+    told = by_label or _of_argo(text(notes, TRACKING_ID))
+    return text(notes, UNIT) or told or _of_flux(labels) or _of_set(body)
 
 
 def _of_set(body: Body) -> str:
@@ -70,7 +73,10 @@ def _of_set(body: Body) -> str:
 
 
 def _of_argo(tracking: str) -> str:
-    app = tracking.partition(":")[0]
+    return _of_instance(tracking.partition(":")[0])
+
+
+def _of_instance(app: str) -> str:
     if not app:
         return ""
     namespace, sign, name = app.partition("_")

@@ -13,6 +13,7 @@ from tidegate.dialect.argo.application import read_application
 from tidegate.dialect.argo.sets.reading import read_set
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.depending import with_own_dependencies
+from tidegate.dialect.flux.generator import read_generator
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_release
 from tidegate.dialect.flux.sources import read_flux_source
@@ -21,7 +22,7 @@ from tidegate.model.objects import Kind
 from tidegate.model.reading import text
 
 ARGO_HOME, FLUX_HOME = "argocd", "flux-system"
-FLUX = ".toolkit.fluxcd.io"
+FLUX = ".fluxcd.io"
 MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|ENC\[AES256_GCM|\\[xuU]")
 """One of these stands in every text that comes to an object of a dialect's own group.
 
@@ -33,6 +34,7 @@ READERS: dict[tuple[str, str], Reader] = {
     ("argoproj.io", "ApplicationSet"): read_set,
     ("kustomize.toolkit.fluxcd.io", "Kustomization"): read_kustomization,
     ("helm.toolkit.fluxcd.io", "HelmRelease"): read_release,
+    ("source.extensions.fluxcd.io", "ArtifactGenerator"): read_generator,
     **{
         ("source.toolkit.fluxcd.io", name): read_flux_source
         for name in (

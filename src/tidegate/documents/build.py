@@ -6,6 +6,8 @@ Nothing but the value and its place is kept. Where a key may be written twice, o
 
 from __future__ import annotations
 
+from sys import intern
+
 import msgspec
 from yaml.error import YAMLError
 from yaml.events import (
@@ -157,7 +159,7 @@ class _Builder:
             raise self._error(error.code, error.problem, event, error.hint) from None
         if scalar.anchor is not None:
             self._anchors[scalar.anchor] = _Anchor(key, 1, scalar=scalar)
-        return key
+        return intern(key)  # thousands of documents have the same few
 
     def _odd_key(self, event: Event | None) -> DocumentError:
         line = spot_of(event)[0]

@@ -13,13 +13,13 @@ from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Spot, identity
-from tidegate.model.plan import Deed, Item, Step, items_of
+from tidegate.model.plan import AWAITED, Deed, Item, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.world import facts
 from tidegate.world.calls import Get
 
-UNTOLD = frozenset({Deed.AWAIT, Deed.CREATE, Deed.SKIP})
+UNTOLD = AWAITED | {Deed.CREATE, Deed.SKIP}
 """What is not a unit's own, or not there."""
 
 
@@ -41,6 +41,10 @@ class Story:
     """There is more to tell than what is being told."""
     absent: bool = False
     """There was something to tell, and no object yet to tell it on."""
+    unsaid: bool = False
+    """What it brings has said something that it does not say yet."""
+    following: bool = False
+    """That is being told."""
     told: Ms = Ms(0)
     done: bool = False
     """Its end is told."""

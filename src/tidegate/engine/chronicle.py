@@ -152,6 +152,10 @@ class Chronicle:
                 yield from self.end(name, Result.STOPPED)
         while self._late:
             yield Pause(Ms(self._site.world.now() + SETTLES))
+        for name, story in [*self._stories.items()]:
+            if story.unsaid:
+                story.unsaid = False
+                yield from self._write(name, story)
 
     def _belongs_to_another(self, name: UnitId) -> bool:
         record = self._site.holds[name].record
@@ -183,12 +187,15 @@ class Chronicle:
         self._errands.run(self._report(name, story), lambda _: self._told(name, story))
 
     def _report(self, name: UnitId, story: Story) -> Errand[None]:
-        objects = sum(len(step.items) for step in self._rollout.units[name].steps)
-        again = Ms(story.told + EVERY + objects * PER_OBJECT)
-        if story.told and self._site.world.now() < again:
+        again = self._not_before(name, story)
+        if self._site.world.now() < again:
             yield Pause(again)
         if not story.result:
             yield from self._write(name, story)
+
+    def _not_before(self, name: UnitId, story: Story) -> Ms:
+        objects = sum(len(step.items) for step in self._rollout.units[name].steps)
+        return Ms(story.told + EVERY + objects * PER_OBJECT) if story.told else Ms(0)
 
     def _told(self, name: UnitId, story: Story) -> None:
         story.busy = False
@@ -216,6 +223,7 @@ class Chronicle:
             if isinstance(outcome, facts.Done) and outcome.live is not None:
                 self.unreported.pop(name, None)
                 self._site.outlook.wrote(story.spot, outcome.live)
+                self._tell_above(name)
                 yield from self._note(name, story, report)
                 return
             if not _is_passing(outcome):
@@ -223,6 +231,30 @@ class Chronicle:
                 return
             live = yield from self._look(name, story)
         self.unreported[name] = "others write it at the same time"
+
+    def _tell_above(self, name: UnitId) -> None:
+        """A unit has said something: who brought it may have to say that, too."""
+        parent = self._rollout.units[name].unit.parent
+        if parent is None or self._reporter is None or not self._reporter.follows(parent):
+            return
+        story = self._story(parent)
+        if story is None or parent not in self._rollout.units:
+            return
+        story.unsaid = True
+        if not story.following:
+            story.following = True
+            self._errands.run(self._tell_of_brought(parent, story), lambda _: None)
+
+    def _tell_of_brought(self, name: UnitId, story: Story) -> Errand[None]:
+        """Tell what others say, not too often; what is left at the end is told there."""
+        while story.unsaid:
+            again = self._not_before(name, story)
+            if self._site.world.now() < again:
+                yield Pause(again)
+            if story.unsaid:
+                story.unsaid = False
+                yield from self._write(name, story)
+        story.following = False
 
     def _look(self, name: UnitId, story: Story) -> Errand[Live | None]:
         (found,) = yield (Ask(story.spot.cluster, Get(story.spot.ref)),)

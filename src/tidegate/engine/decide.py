@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tidegate.engine import vocabulary as words
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, verified, wrote
-from tidegate.engine.turns.ending import approve, collected, finish, journaled, lent, stop
+from tidegate.engine.turns.ending import allow, collected, finish, journaled, lent, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede, taken
 from tidegate.engine.turns.ordering import begin, foreseen, start
@@ -69,8 +69,8 @@ def _hear_of_order(turn: Turn, heard: words.AboutOrder) -> None:
             supersede(turn, heard)
         case words.Stopped():
             stop(turn, heard)
-        case words.Approved():
-            approve(turn, heard)
+        case words.Approved() | words.Refreshed():
+            allow(turn, heard)
         case words.Rung():
             for name in turn.rollout.rung(turn.now):
                 _ring(turn, turn.rollout.steps.get(name))

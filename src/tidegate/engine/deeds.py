@@ -74,15 +74,24 @@ class Deeds:
                 self._do_to_objects(command)
             case words.Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
-            case words.Take() | words.LetGo() | words.AwaitApproval():
+            case words.Take() | words.LetGo() | words.AwaitApproval() | words.Refresh():
                 self._do_to_unit(command)
             case words.Remember():
                 self._remember(command)
             case words.Collect():
                 self._collect(command)
 
-    def _do_to_unit(self, command: words.Take | words.LetGo | words.AwaitApproval) -> None:
+    def _do_to_unit(
+        self, command: words.Take | words.LetGo | words.AwaitApproval | words.Refresh
+    ) -> None:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
+        if isinstance(command, words.Refresh):
+            refresher = self._site.settings.refresher
+            if refresher is None:
+                self._hear(words.Refreshed(command.unit))
+            else:
+                refresher(command.unit)
+            return
         hold = self._site.holds[command.unit]
         if isinstance(command, words.AwaitApproval):
             errand = self._site.approvals.wait(command.unit, hold.record.cluster)

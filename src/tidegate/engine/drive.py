@@ -164,6 +164,12 @@ class Driver:
             self._party.wake()
         return True
 
+    def refreshed(self, unit: UnitId) -> None:
+        """A unit that is tried again is tried as it was planned."""
+        self._inbox.append(words.Refreshed(unit))
+        self._work()
+        self._party.wake()
+
     def _opened(self, opening: Opening) -> None:
         plan = opening.plan
         if opening.asked is not self._asked:

@@ -89,6 +89,13 @@ class Means(Protocol):
         """
         ...
 
+    def left_open(self, item: Item, live: Body | None) -> bytes:
+        """What of it the rules here leave to the server, in a word of no meaning; empty: nothing.
+
+        Objects of a kind with the same word get the same answer.
+        """
+        ...
+
     def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
         """What is written of it, given what lives."""
         ...
@@ -139,6 +146,10 @@ class Reporter(Protocol):
 
     def place(self, unit: UnitId) -> Spot | None:
         """The own object of a unit; None: it has none, or nobody says anything there."""
+        ...
+
+    def follows(self, unit: UnitId) -> bool:
+        """Whether it speaks of what the units say that it brings."""
         ...
 
     def report(self, account: UnitAccount, own: Body) -> Report | None:

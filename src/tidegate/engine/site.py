@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidegate.engine.approvals import Approvals
@@ -21,7 +21,7 @@ from tidegate.engine.vocabulary import Judged, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Ref, Spot, as_served, identity
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
+from tidegate.model.plan import AWAITED, Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Exchange
@@ -48,6 +48,8 @@ class Settings:
     """Who knows what is said of units on their own objects; None: nothing is."""
     keeper: Bookkeeper | None = None
     """Who keeps the ledgers of units; None: nobody has any."""
+    refresher: Callable[[UnitId], None] | None = None
+    """Who looks what the source of a unit has by now; None: it has what it had."""
 
 
 class Site:
@@ -92,7 +94,7 @@ class Site:
             self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
             for spot, item in spots.items():
-                if item.deed is not Deed.AWAIT or spot not in self.owner:
+                if item.deed not in AWAITED or spot not in self.owner:
                     self.owner[spot] = known[step.unit]
                 if item.deed is Deed.APPLY:
                     self.writers.setdefault(spot, set()).add(step.unit)
@@ -241,7 +243,7 @@ class Site:
 def _spoken_of(steps: Iterable[Step]) -> set[tuple[object, ...]]:
     """The objects that steps write or delete, in whichever version."""
     items = ((step.cluster, item) for step in steps for item in items_of(step))
-    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed is not Deed.AWAIT}
+    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed not in AWAITED}
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

@@ -207,12 +207,18 @@ class Approved(msgspec.Struct, frozen=True):
     unit: UnitId | None = None
 
 
+class Refreshed(msgspec.Struct, frozen=True):
+    """The source of a unit has nothing newer, or nothing that could be taken."""
+
+    unit: UnitId
+
+
 class Rung(msgspec.Struct, frozen=True):
     """The alarm rang."""
 
 
 AboutObjects = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
-AboutOrder = Begun | Expanded | Superseded | Stopped | Approved | Rung
+AboutOrder = Begun | Expanded | Superseded | Stopped | Approved | Refreshed | Rung
 Input = AboutObjects | AboutOrder | Taken | Lent | Foreseen | Journaled | Collected
 
 
@@ -235,6 +241,12 @@ class LetGo(msgspec.Struct, frozen=True):
 
 class AwaitApproval(msgspec.Struct, frozen=True):
     """Have it told when somebody approves a unit, whoever did before among them."""
+
+    unit: UnitId
+
+
+class Refresh(msgspec.Struct, frozen=True):
+    """Look what the source of a unit has by now; a newer plan supersedes this one."""
 
     unit: UnitId
 
@@ -314,7 +326,16 @@ class Collect(msgspec.Struct, frozen=True):
 
 ToObjects = Apply | Delete | LookAgain | Probe | Verify
 Command = (
-    ToObjects | Take | LetGo | AwaitApproval | CheckStep | Foresee | Expand | Remember | Collect
+    ToObjects
+    | Take
+    | LetGo
+    | AwaitApproval
+    | Refresh
+    | CheckStep
+    | Foresee
+    | Expand
+    | Remember
+    | Collect
 )
 
 

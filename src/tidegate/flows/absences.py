@@ -1,7 +1,8 @@
-"""What a plan leans on and does not bring: told from texts and rows, then asked of its cluster.
+"""What units lean on and do not bring: one list, for every verb that asks.
 
-Secrets, ConfigMaps, accounts and claims are the application's own. All else is of the platform:
-operators with their definitions, namespaces, classes, issuers, gateways, stores.
+What they need and nobody brings is told by their graph, then asked of their cluster. Secrets,
+ConfigMaps, accounts and claims are the application's own, keys and tokens are trust roots. All else
+is of the platform: operators with their definitions, namespaces, classes, issuers, stores.
 """
 
 from __future__ import annotations
@@ -12,30 +13,41 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import msgspec
+from msgspec import structs
 
 from tidegate.dialect.units import is_own_kind
-from tidegate.flows.discover import Member
-from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, wanted_by
+from tidegate.errors import Place
+from tidegate.flows.brought_objects import WORKLOADS, Body, BroughtObjects, KindName, made_of
+from tidegate.flows.entering import Found
+from tidegate.flows.graph import ground_of
+from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, metrics_for
 from tidegate.flows.planning import Read, read_members
 from tidegate.flows.session import Session
 from tidegate.flows.wiring import known_to
+from tidegate.graph.build import build_graph
+from tidegate.graph.missing import missing
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.knowledge.references import CONFIG_MAP, SECRET, products_of
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.references import CONFIG_MAP, SECRET
 from tidegate.model.absence import Absence, Lacking
-from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Json, Kind, Ref, Served, identity
-from tidegate.model.operators import Operator
-from tidegate.model.plan import Deed
-from tidegate.model.reading import mappings, text
+from tidegate.model.graph import Asker, LackKind, MissingThing
+from tidegate.model.objects import Kind, Ref, Served, identity
+from tidegate.model.operators import Effect, Operator
+from tidegate.model.plan import Plan
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
 from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
 
 NAMESPACE = Kind("", "v1", "Namespace")
-DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
-WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
+SERVICE = ("", "Service")
+PARTS = frozenset({LackKind.KEY, LackKind.PORT, LackKind.PODS})
+UNNAMED = frozenset({LackKind.DEFINITION, LackKind.OPERATOR, LackKind.UNIT})
+"""Kinds and who serves them are looked at by themselves; units are told where they are sought."""
+STORES = frozenset({"SecretStore", "ClusterSecretStore", "VaultAuth", "VaultConnection"})
+"""Kinds that get at other Secrets by one that somebody brings."""
+KEYS = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
+"""How Secrets are called that open others."""
+DECRYPTION = "decryption"
 SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
 WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Kinds of which nobody knows the scope are cluster-wide if their names say so."""
@@ -43,88 +55,41 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 NOBODY = Kind("", "", "")
 MOST_READ = 500
 
-Body = dict[str, Json]
-KindName = tuple[str, str]
 
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """What the units of one cluster bring to it."""
-
-    objects: tuple[tuple[Ref, Body], ...]
-    made: frozenset[tuple[str, str, str, str]]
-    """These objects, and what operators make of them, by their identities."""
-    defined: frozenset[Kind]
-    workloads: tuple[Body, ...]
-    homely: frozenset[KindName]
-    """Kinds of which an object names a namespace by itself."""
-
-    @classmethod
-    def of(cls, manifests: Iterable[Manifest], known: KnownRows, texts: Iterable[Body]) -> _Brought:
-        objects = tuple(
-            (one.ref, msgspec.json.decode(one.body))
-            for one in manifests
-            if one.deed is not Deed.DELETE and not is_own_kind(one.ref.kind)
-        )
-        made = {identity(ref) for ref, _ in objects}
-        for ref, body in objects:
-            made |= {identity(one) for one in made_of(ref, body, known)}
-        kinds = {
-            kind
-            for ref, body in objects
-            if (ref.kind.group, ref.kind.name) == DEFINITION
-            for kind in _defined_by(body)
-        }
-        return cls(
-            objects,
-            frozenset(made),
-            frozenset(kinds),
-            tuple(body for ref, body in objects if ref.kind in WORKLOADS),
-            frozenset(
-                (kind.group, kind.name)
-                for body in texts
-                if text(body, "metadata", "namespace")
-                for kind in (Kind.of(text(body, "apiVersion"), text(body, "kind")),)
-            ),
-        )
-
-
-def made_of(ref: Ref, body: Body, known: KnownRows) -> Iterator[Ref]:
-    """What its operator makes of an object."""
-    row = known.row_of(ref.kind)
-    for one in products_of(row, scope_of(body, ref.kind)) if row else ():
-        kind = Kind.of(text(one.body, "apiVersion"), text(one.body, "kind"))
-        metadata = ("metadata", "namespace"), ("metadata", "name")
-        yield Ref(kind, *(text(one.body, *path) for path in metadata))
-
-
-def _defined_by(body: Body) -> Iterator[Kind]:
-    group, name = text(body, "spec", "group"), text(body, "spec", "names", "kind")
-    for version in mappings(body, "spec", "versions"):
-        yield Kind(group, text(version, "name"), name)
-
-
-async def find_absences(members: Iterable[Member], session: Session) -> tuple[Absence, ...]:
+async def find_absences(found: Found, session: Session) -> tuple[Absence, ...]:
     """Everything that these units lean on and that nobody brings, each once, in order."""
-    knowledge = known_to(session.target.simulation)
+    return await absences_of(found, await read_members(found.members, session), session)
+
+
+async def absences_of(found: Found, read: Iterable[Read], session: Session) -> tuple[Absence, ...]:
+    """The same of units that are read already."""
+    read, simulation = tuple(read), session.target.simulation
+    knowledge = known_to(simulation)
     known = KnownRows.of(knowledge.rows)
-    by_cluster: dict[str, list[Read]] = {}
-    for one in await read_members(members, session):
+    owns = {one.entry: one.own.body for one in found.families if one.own is not None}
+    wanted = (one.manifests for one in read)
+    graph = build_graph(wanted, Plan(digest=""), ground_of(simulation), owns=owns)
+    lacks: dict[str, list[MissingThing]] = {}
+    for lack in missing(graph):
+        lacks.setdefault(lack.cluster, []).append(lack)
+    by_cluster: dict[str, list[Read]] = {cluster: [] for cluster in lacks}
+    for one in read:
         by_cluster.setdefault(one.manifests.unit.destination.cluster, []).append(one)
-    found: list[Absence] = []
-    for cluster, read in by_cluster.items():
-        manifests = (manifest for one in read for manifest in one.manifests.manifests)
-        texts = (document.body for one in read for document in one.rendered.documents)
-        brought = _Brought.of(manifests, known, texts)
-        survey = _Survey(cluster, known, {one.name: one for one in knowledge.operators}, brought)
-        found += await survey.look(session)
-    return tuple(sorted(found, key=_rank))
+    told: list[Absence] = []
+    for cluster, here in by_cluster.items():
+        manifests = (manifest for one in here for manifest in one.manifests.manifests)
+        texts = (document.body for one in here for document in one.rendered.documents)
+        brought = BroughtObjects.of(manifests, known, texts)
+        operators = {one.name: one for one in knowledge.operators}
+        survey = _Survey(cluster, known, operators, brought, tuple(lacks.get(cluster, ())))
+        told += await survey.look(session)
+    return tuple(sorted(told, key=_rank))
 
 
-def _rank(one: Absence) -> tuple[str, int, str, str, str, str]:
+def _rank(one: Absence) -> tuple[str, int, str, str, str, str, str]:
     ref = one.ref
     order = list(Lacking).index(one.lacking)
-    return one.cluster, order, ref.kind.group, ref.kind.name, ref.namespace, ref.name
+    return one.cluster, order, ref.kind.group, ref.kind.name, ref.namespace, ref.name, one.part
 
 
 @dataclass(slots=True)
@@ -134,7 +99,9 @@ class _Survey:
     cluster: str
     known: KnownRows
     operators: dict[str, Operator]
-    brought: _Brought
+    brought: BroughtObjects
+    lacks: tuple[MissingThing, ...]
+    _places: dict[Ref, Place | None] = field(default_factory=dict)
     _served: dict[KindName, tuple[Served, ...]] = field(default_factory=dict)
     _workloads: list[Body] = field(default_factory=list)
     _bodies: dict[Ref, Body] = field(default_factory=dict)
@@ -145,21 +112,43 @@ class _Survey:
             self._served[name] = (*self._served.get(name, ()), one)
         self._bodies = dict(self.brought.objects)
         wanted = self._wanted()
-        missing = await self._missing(session, wanted)
+        absent = await self._missing(session, wanted)
         needy: dict[Kind, dict[Ref, None]] = {}
         for ref, _ in self.brought.objects:
             if _may_be_custom(ref.kind):
                 needy.setdefault(ref.kind, {})[self._at_home(ref)] = None
-        for ref in missing:
+        for ref in absent:
             if _may_be_custom(ref.kind):
                 kind = self._versioned(ref.kind)
                 homes = map(self._at_home, wanted[ref])
                 needy.setdefault(kind, {}).update(dict.fromkeys(homes))
         self._workloads = [*self.brought.workloads, *await self._living(session, needy)]
-        return [
+        found = [
             *self._strange(needy),
-            *(self._absence(ref, tuple(wanted[ref])) for ref in missing),
+            *(self._absence(ref, tuple(wanted[ref])) for ref in absent),
+            *self._parts(),
         ]
+        return [structs.replace(one, where=self._place_of(one)) for one in found]
+
+    def _place_of(self, absence: Absence) -> Place | None:
+        """Where somebody first asks for it."""
+        asking = (self._places.get(one) for one in (absence.ref, *absence.needed_by))
+        return absence.where or next((one for one in asking if one is not None), None)
+
+    def _parts(self) -> Iterator[Absence]:
+        """Keys, ports, and pods of what is there; the class of those that name none."""
+        for lack in self.lacks:
+            askers = [*_in_need(lack)]
+            is_part = lack.kind in PARTS or not _is_nameable(lack)
+            if askers and is_part and lack.kind not in UNNAMED:
+                yield Absence(
+                    cluster=self.cluster,
+                    lacking=Lacking.PART,
+                    ref=lack.ref or Ref(NOBODY, "", ""),
+                    needed_by=tuple(dict.fromkeys(one.ref for one in askers if one.ref)),
+                    part=lack.name,
+                    where=askers[0].where,
+                )
 
     def _at_home(self, ref: Ref) -> Ref:
         """Without a namespace where its kind has none."""
@@ -168,13 +157,16 @@ class _Survey:
     def _wanted(self) -> dict[Ref, dict[Ref, None]]:
         """What is needed and not brought, and by whom."""
         found: dict[Ref, dict[Ref, None]] = {}
+        for lack in self.lacks:
+            is_object = lack.kind not in UNNAMED | PARTS and _is_nameable(lack)
+            for asker in _in_need(lack) if is_object else ():
+                if lack.ref is not None and asker.ref is not None:
+                    found.setdefault(lack.ref, {})[asker.ref] = None
+                    self._places.setdefault(lack.ref, asker.where)
         for ref, body in self.brought.objects:
-            needed = [*wanted_by(ref, body, self.known)]
-            if ref.namespace and not self._is_wide(ref.kind):
-                needed.append(Ref(NAMESPACE, "", ref.namespace))
-            for one in needed:
-                if _can_be(one) and not self._is_brought(one):
-                    found.setdefault(one, {})[ref] = None
+            measured = (one for one in metrics_for(ref, body) if not self._is_brought(one))
+            for one in measured:
+                found.setdefault(one, {})[ref] = None
         return found
 
     def _is_brought(self, ref: Ref) -> bool:
@@ -207,18 +199,41 @@ class _Survey:
     def _absence(self, ref: Ref, needed_by: tuple[Ref, ...]) -> Absence:
         kind = (ref.kind.group, ref.kind.name)
         sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
-        if ref.kind == NAMESPACE:
+        if self._is_root(ref):
+            sort = Lacking.ROOT
+        if kind == SERVICE and not any(_may_be_custom(one.kind) for one in needed_by):
+            sort = Lacking.SERVICE
+        if kind == (NAMESPACE.group, NAMESPACE.name):
             return Absence(
-                cluster=self.cluster, lacking=Lacking.NAMESPACE, ref=ref, needed_by=needed_by
+                cluster=self.cluster,
+                lacking=Lacking.NAMESPACE,
+                ref=Ref(NAMESPACE, "", ref.name),
+                needed_by=needed_by,
+                where=self._places.get(ref),
             )
         bodies = self._bodies
-        makes = (made for one in needed_by for made in made_of(one, bodies[one], self.known))
+        makes = (
+            made
+            for one in needed_by
+            if one in bodies
+            for made in made_of(one, bodies[one], self.known)
+        )
         return Absence(
             cluster=self.cluster,
             lacking=sort,
             ref=self._at_home(ref),
             needed_by=tuple(map(self._at_home, needed_by)),
             makes=tuple(dict.fromkeys(made for made in makes if made.kind == SECRET)),
+        )
+
+    def _is_root(self, ref: Ref) -> bool:
+        """Whether a Secret opens others, so that nothing can make it here."""
+        if (ref.kind.group, ref.kind.name) != (SECRET.group, SECRET.name):
+            return False
+        askers = [one for lack in self.lacks if lack.ref == ref for one in lack.askers]
+        by_stores = any(one.ref is not None and one.ref.kind.name in STORES for one in askers)
+        return (
+            by_stores or ref.name.startswith(KEYS) or any(DECRYPTION in one.field for one in askers)
         )
 
     def _strange(self, needy: dict[Kind, dict[Ref, None]]) -> Iterator[Absence]:
@@ -350,8 +365,23 @@ def _may_be_custom(kind: Kind) -> bool:
     return is_domain and all(NAME.fullmatch(one) for one in parts)
 
 
-def _can_be(ref: Ref) -> bool:
-    """Whether there can be such an object at all: a name may be a mistake."""
+def _in_need(lack: MissingThing) -> Iterator[Asker]:
+    """Those that cannot do without it. What Argo CD and Flux need themselves is theirs, unless it
+    is a key; what others lean on of an operator counts also where they are well without.
+    """
+    may_be_custom = lack.ref is not None and _may_be_custom(lack.ref.kind)
+    for one in lack.askers:
+        is_engine = one.is_unit or (one.ref is not None and is_own_kind(one.ref.kind))
+        is_asked = one.effect is not Effect.NOTHING or may_be_custom
+        if DECRYPTION in one.field or (is_asked and not is_engine):
+            yield one
+
+
+def _is_nameable(lack: MissingThing) -> bool:
+    """Whether there can be such an object at all: a name may be a mistake, or stand for none."""
+    ref = lack.ref
+    if ref is None:
+        return False
     names = (ref.name, ref.namespace or "default", ref.kind.name.lower(), ref.kind.group or "core")
     return all(NAME.fullmatch(one) for one in names)
 

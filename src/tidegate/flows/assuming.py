@@ -16,7 +16,7 @@ from tidegate.flows.opaque import with_opaque
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
-from tidegate.model.absence import Absence, Lacking
+from tidegate.model.absence import NEVER_GIVEN, Absence, Lacking
 from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, title_of
 from tidegate.model.objects import Kind
 
@@ -38,7 +38,7 @@ async def open_assuming(
             if simulation is None:
                 yield session, found, ()
                 return
-            absences = await find_absences(found.members, session)
+            absences = await find_absences(found, session)
             more = assume(absences)
             assumed = _together(simulation.assumed, more)
             told = _unlike((*told, *absences))
@@ -52,7 +52,7 @@ def assume(absences: Iterable[Absence]) -> dict[str, GivenCluster]:
     """By cluster, what stands in for what is absent. What is an application's own stays absent."""
     found: dict[str, GivenCluster] = {}
     for one in absences:
-        if one.lacking is not Lacking.SETTING:
+        if one.lacking not in NEVER_GIVEN:
             known = found.get(one.cluster, GivenCluster())
             found[one.cluster] = known.and_more(given_for(one))
     return found
@@ -76,7 +76,7 @@ def given_for(absence: Absence) -> GivenCluster:
         case Lacking.OBJECT:
             spot = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
             return GivenCluster(names={title_of(ref.kind.group, ref.kind.name): (spot,)})
-        case Lacking.SETTING:
+        case Lacking.SETTING | Lacking.SERVICE | Lacking.PART | Lacking.ROOT:
             return GivenCluster()
 
 

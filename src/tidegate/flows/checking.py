@@ -14,6 +14,8 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.reading import text
 from tidegate.schema.dialects import Flaw, check_object
 
+UNQUOTED = tuple(f'must be of type string: "{name}"' for name in ("boolean", "integer", "number"))
+"""What a server says of text that YAML reads as something else."""
 TextOf = Callable[[str], bytes]
 """The text of a file that a place names; an OSError where there is none."""
 
@@ -56,8 +58,14 @@ def _finding(document: Document, flaw: Flaw, place: Place) -> Finding:
         sentence=f"{spot} of {text(document.body, 'kind')} `{name}` {deed}",
         where=place,
         why=f"the CRD in {flaw.source} says so" if flaw.source else "",
-        fix=f"did you mean `{flaw.near}`?" if flaw.near else "",
+        fix=_fix(flaw),
     )
+
+
+def _fix(flaw: Flaw) -> str:
+    if flaw.near:
+        return f"did you mean `{flaw.near}`?"
+    return "put it in quotes" if flaw.problem.endswith(UNQUOTED) else ""
 
 
 _Written = tuple[bytes, tuple[Document, ...]]

@@ -16,7 +16,7 @@ from tidegate.errors import foreign
 from tidegate.flows.jq import Jq
 from tidegate.model.change import Difference, Fate
 from tidegate.model.ignoring import Ignored
-from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit
 from tidegate.model.policy import Order
 from tidegate.model.reading import mappings, text
 from tidegate.plan.diff.adoption import ADOPTED, adopted_managers, adoption_patch
@@ -33,7 +33,7 @@ def find_difference(
     unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str = ""
 ) -> Difference:
     """What becomes of an object; `seal` is of the write that brought this very text."""
-    if item.deed in {Deed.AWAIT, Deed.LEAVE} or (live is not None and wants_peace(unit, live)):
+    if item.deed in AWAITED | {Deed.LEAVE} or (live is not None and wants_peace(unit, live)):
         return KEPT
     if live is None:
         return Difference(deed=Fate.CREATE)

@@ -110,19 +110,20 @@ class Found:
         return {spot: tuple(said) for spot, said in found.items()}
 
     @property
-    def at_fault(self) -> set[UnitId]:
-        """The units in whose text an error stands: the last that begins before it in its file."""
+    def at_fault(self) -> dict[UnitId, str]:
+        """The units in whose text an error stands, and which: the last that begins before it."""
         begins: dict[str, list[tuple[int, UnitId]]] = {}
         for unit in (one.unit for one in self.members):
             if unit.where is not None and unit.where.line:
                 begins.setdefault(unit.where.name, []).append((unit.where.line, unit.id))
-        wrong = (one.where for one in self.findings if one.severity is Severity.ERROR)
-        before = (
-            [one for one in begins.get(place.name, ()) if one[0] <= place.line]
-            for place in wrong
-            if place is not None
-        )
-        return {max(found)[1] for found in before if found}
+        faults: dict[UnitId, str] = {}
+        for finding in self.findings:
+            place = finding.where
+            if finding.severity is Severity.ERROR and place is not None:
+                before = [one for one in begins.get(place.name, ()) if one[0] <= place.line]
+                if before:
+                    faults.setdefault(max(before)[1], finding.sentence)
+        return faults
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
@@ -194,6 +195,12 @@ async def _enter(
     pointed: Pointed, target: Target, setting: Setting, stack: AsyncExitStack
 ) -> tuple[Session, Found]:
     session = await stack.enter_async_context(open_session(target, setting))
+    return session, await find_in(session, pointed)
+
+
+async def find_in(session: Session, pointed: Pointed) -> Found:
+    """What is pointed at as it is now, for the clusters of a session."""
+    target, setting = session.target, session.setting
     known = target.contexts
     if target.simulation is None:
         asked = ClusterSecrets(session.world, next(iter(known)))
@@ -213,8 +220,9 @@ async def _enter(
         return found or None if target.simulation else found  # it knows no Argo CD by itself
 
     found = await discover(pointed, setting, ask, lives)
-    session.follow(found.scripts)
-    return session, Found.of(found, pointed, session.craft.scripts)
+    customs = read_customs(found.settings)
+    session.follow(found.scripts, customs.label if customs.labels_only else "")
+    return Found.of(found, pointed, session.craft.scripts)
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
@@ -269,6 +277,14 @@ def _wished(family: Family, wishes: Policy) -> Family:
         return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
     return replace(family, members=tuple(map(wished, family.members)))
+
+
+def refuse_unnamed(found: Found, session: Session) -> None:
+    """Raise where units are for a cluster that the session does not have."""
+    known = session.target.contexts
+    missing = [one for one in clusters_of(found.families) if one not in known]
+    if missing:
+        raise _no_context(missing)
 
 
 def _for_plain_units(pointed: Pointed) -> WordsError:

@@ -149,7 +149,8 @@ class _Asking:
         """As it lives; a hook may be gone, and the plan still has its text."""
         step = step_of(self._background.plan, ref)
         item = find_item(step, ref) if step else None
-        body: Body = msgspec.json.decode(live.body if live else item.body if item else b"{}")
+        told = live.body if live else item.body if item else b""
+        body: Body = msgspec.json.decode(told or b"{}")  # what is awaited has no text
         return body
 
     async def _ask(self, *requests: Request) -> tuple[Outcome, ...]:

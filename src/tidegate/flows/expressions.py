@@ -59,14 +59,8 @@ class Tried:
 
     members: list[Member]
     findings: list[Finding] = field(default_factory=list)
-    at_fault: set[UnitId] = field(default_factory=set)
-    """Those that never begin, or never come to an end."""
-
-    @property
-    def stuck(self) -> dict[UnitId, str]:
-        """By unit, why."""
-        why = "an expression of it cannot be used, or is never true"
-        return dict.fromkeys(sorted(self.at_fault), why)
+    stuck: dict[UnitId, str] = field(default_factory=dict)
+    """Those that never begin, or never come to an end, and why."""
 
 
 async def try_expressions(
@@ -128,8 +122,9 @@ class _Trial:
                 told, holds = await self._dependency(unit, one)
                 said += told
                 kept += [one] if holds else []
-            if any(one.severity is Severity.ERROR for one in said):
-                tried.at_fault.add(unit.id)
+            wrong = (one.sentence for one in said if one.severity is Severity.ERROR)
+            if sentence := next(wrong, ""):
+                tried.stuck[unit.id] = sentence
             tried.findings += said
             changed = msgspec.structs.replace(unit, dependencies=tuple(kept))
             tried.members.append(member if changed == unit else replace(member, unit=changed))

@@ -25,16 +25,17 @@ from tidegate.graph.build import build_graph
 from tidegate.graph.circles import find_circles
 from tidegate.graph.ground import GIVEN, GraphGround
 from tidegate.graph.missing import missing
-from tidegate.graph.paths import critical_path, why
+from tidegate.graph.paths import Pause, Took, critical_path, unit_spans, why
 from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.knowledge.naming import Naming
-from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeKind, Tie
+from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeCheck, NodeKind, Tie
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.operators import Effect
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import Unit, UnitId
+from tidegate.model.verdict import Health
 from tidegate.plan.build import plan_unit
 from tidegate.report.graph.picture import GraphStory
 from tidegate.schema.builtin import served_kinds
@@ -76,23 +77,25 @@ async def make_graph(
     planned, circle = await plan_families(families, session, rules)
     members = [member for family in families for member in family.members]
     units = [one.unit for one in members]
-    ground = ground_of(session.target.simulation, _homes(units))
+    ground = ground_of(session.target.simulation, homes_of(units))
     unread = [one.manifests.unit.id for one in planned.read if not one.is_whole]
     craft, now = session.craft, session.world.now()
 
-    def is_checked(unit: Unit, body: dict[str, Json]) -> bool:
+    def check(unit: Unit, body: dict[str, Json]) -> NodeCheck:
         one = plan_unit(unit)
-        return craft.script(one, body, now) is not None or craft.judge(one, body, now).checked
+        if craft.script(one, body, now) is not None:
+            return NodeCheck()
+        verdict = craft.judge(one, body, now)
+        checked = verdict.checked or unit.policy.semantics.falls_back
+        return NodeCheck(checked, verdict.health is Health.HEALTHY)
 
     wanted = _wanted(members, planned)
     owns = {one.entry: one.own.body for one in families if one.own is not None}
-    graph = build_graph(
-        wanted, planned.plan, ground, unread=unread, is_checked=is_checked, owns=owns
-    )
+    graph = build_graph(wanted, planned.plan, ground, unread=unread, check=check, owns=owns)
     return Graphed(graph, planned, circle)
 
 
-def _homes(units: Sequence[Unit]) -> Iterator[str]:
+def homes_of(units: Iterable[Unit]) -> Iterator[str]:
     """The namespaces in which the engines look for units that no other unit of theirs brings."""
     return (
         one.id.namespace
@@ -149,6 +152,7 @@ def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> Graph
         engines=ENGINES,
         telemetry=profile.telemetry,
         polls=profile.polls,
+        certifies=profile.certifies,
     )
 
 
@@ -201,6 +205,17 @@ def find_inverted(graph: Graph) -> frozenset[int]:
 
 
 def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalStep]:
+    took, pause = _times(graphed, simulation)
+    return critical_path(graphed.graph, took, pause)
+
+
+def spans_of(graphed: Graphed, simulation: Simulation | None) -> dict[UnitId, Ms]:
+    """By unit, how long it takes by itself."""
+    took, pause = _times(graphed, simulation)
+    return unit_spans(graphed.graph, took, pause)
+
+
+def _times(graphed: Graphed, simulation: Simulation | None) -> tuple[Took, Pause]:
     """By what rows and the profile say of how long things take."""
     naming, durations = Naming.of(known_to(simulation)), profile_of(simulation).durations
     pauses = {one.id: one.policy.semantics.pause for one in graphed.planned.plan.units}
@@ -217,7 +232,7 @@ def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalS
         return Ms(sum(spans))
 
     graph = graphed.graph
-    return critical_path(graph, took, lambda step: pauses[graph.steps[step].unit])
+    return took, lambda step: pauses[graph.steps[step].unit]
 
 
 def find_node(graph: Graph, text: str) -> int:

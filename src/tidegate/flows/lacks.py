@@ -58,7 +58,7 @@ def wanted_by(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
     """What an object cannot do without, told from its text."""
     yield from _of_pods(ref, body)
     yield from _of_claims(ref, body)
-    yield from _of_autoscalers(ref, body)
+    yield from metrics_for(ref, body)
     yield from _of_operator(ref, body, catalogue)
 
 
@@ -80,7 +80,7 @@ def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
         yield Ref(RUNTIME, "", runtime)
 
 
-def _of_autoscalers(ref: Ref, body: Body) -> Iterator[Ref]:
+def metrics_for(ref: Ref, body: Body) -> Iterator[Ref]:
     """Somebody must tell what is measured; without metrics of its own, that is the CPU."""
     if (ref.kind.group, ref.kind.name) == AUTOSCALER:
         sorts = [text(one, "type") for one in mappings(body, "spec", "metrics")] or ["Resource"]

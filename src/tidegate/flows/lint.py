@@ -11,12 +11,13 @@ from pathlib import Path
 from msgspec import structs
 
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
+from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
-from tidegate.flows.lint_scene import LintedScene, look_around
+from tidegate.flows.lint_scene import LintedScene, as_assumed, look_around
 from tidegate.flows.planning import read_members
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -29,7 +30,7 @@ from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit
-from tidegate.report.lint.report import LintReport, Unknown
+from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
 NOT_HAD = "source."
@@ -78,6 +79,7 @@ class _EntryLook:
     looked: LintedScene
     remarks: tuple[tuple[Rule, RuleRemark], ...]
     findings: tuple[Finding, ...]
+    assumed: tuple[Assumed, ...] = ()
 
 
 async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
@@ -97,7 +99,10 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     remarks = tuple(check(looked.scene, wanted))
     if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
         findings += (_unplanned(graphed.circle),)
-    return _EntryLook(looked, remarks, findings)
+    assumed: tuple[Assumed, ...] = ()
+    if asking.greenfield:
+        assumed = tuple(as_assumed(await absences_of(found, read, session), looked.scene))
+    return _EntryLook(looked, remarks, findings, assumed)
 
 
 def _started(families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
@@ -188,7 +193,7 @@ def _together(
         objects=sum(one.objects for one in scenes),
         ignored=len(dict.fromkeys(one for one, _ in spared)) + len(ordered) - len(kept),
         unknown=tuple(dict.fromkeys((*unknown, *(one for look in scenes for one in look.unknown)))),
-        greenfield=tuple(dict.fromkeys(one for look in scenes for one in look.assumed))
+        greenfield=tuple(dict.fromkeys(one for look in looks for one in look.assumed))
         if asking.greenfield
         else None,
         rules={one.id: one.title for one in RULES.values()},

@@ -15,9 +15,9 @@ TOLD = frozenset({APPLIED, READY, SERVING})
 class GraphCourse:
     """The moments of a graph, and those of them that never come."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, lucky: bool = True) -> None:
         self._graph = graph
-        self._happening = take_apart(graph)
+        self._happening = take_apart(graph, lucky=lucky)
         self._stuck = self._happening.stuck()
 
     def starts(self, step: int) -> bool:

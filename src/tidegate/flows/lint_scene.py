@@ -13,34 +13,34 @@ from tidegate.documents import Document
 from tidegate.documents import read as read_documents
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, Within
+from tidegate.flows.absences import NAMESPACE
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
-from tidegate.flows.graph import Graphed
+from tidegate.flows.graph import Graphed, homes_of, spans_of
 from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
-from tidegate.graph.missing import missing
+from tidegate.graph.happening import unseen_in
+from tidegate.graph.reach import StepReach
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import targets_of
 from tidegate.lint.scene import Actor, Body, HasCheck, LintScene, Octal, SceneFile
+from tidegate.model.absence import Absence, Lacking
 from tidegate.model.config import Switch
-from tidegate.model.graph import Graph, GraphNode, LackKind, MissingThing
+from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
-from tidegate.model.operators import Effect
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
+from tidegate.report.assumed import called
 from tidegate.report.lint.report import Assumed, Unknown
 
 SOPS_RULES = ".sops.yaml"
 HEALTH = "resource.customizations.health."
 LARGEST = 1_000_000
-STORES = ("SecretStore ", "ClusterSecretStore ")
-ROOTS = ("sops-", "sealed-secrets-key", "age-key")
-"""How Secrets are called that somebody brings by hand."""
 TEXTS = (".yaml", ".yml", ".json")
 _SEAL = re.compile(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
 _OCTAL = re.compile(
@@ -57,7 +57,6 @@ class LintedScene:
     units: int
     objects: int
     unknown: tuple[Unknown, ...] = ()
-    assumed: tuple[Assumed, ...] = ()
 
 
 def look_around(
@@ -82,6 +81,7 @@ def look_around(
         order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
         graph=graph,
         course=GraphCourse(graph),
+        luckless=GraphCourse(graph, lucky=False) if unseen_in(graph, StepReach(graph)) else None,
         known=session.craft.rules.known,
         has_check=has_check,
         settings=found.settings,
@@ -98,9 +98,16 @@ def look_around(
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
         bands=config_at(scan.root).lint.bands if scan.files else LintScene().bands,
         greenfield=greenfield,
+        spans=_spans(graphed, session),
     )
-    assumed = tuple(_assumed(graph, scene)) if greenfield else ()
-    return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)), assumed)
+    return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)))
+
+
+def _spans(graphed: Graphed | None, session: Session) -> dict[UnitId, Ms]:
+    """Only where a window may be too short for one."""
+    if graphed is None or not any(one.policy.windows for one in graphed.planned.plan.units):
+        return {}
+    return spans_of(graphed, session.target.simulation)
 
 
 def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
@@ -109,46 +116,30 @@ def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
     return frozenset(one for one in named - known if (scan.root / one).is_file())
 
 
-def _assumed(graph: Graph, scene: LintScene) -> Iterator[Assumed]:
-    """What nobody brings and somebody cannot do without; trust roots are told apart."""
-    for lack in missing(graph):
-        askers = [one for one in lack.askers if one.effect is not Effect.NOTHING]
-        if not askers or _may_come(lack, scene):
-            continue
-        stores = any(one.name.startswith(STORES) for one in askers)
-        is_secret = lack.kind is LackKind.SECRET
-        is_root = is_secret and (stores or lack.name.rpartition("/")[2].startswith(ROOTS))
-        names = tuple(dict.fromkeys(one.name for one in askers))
-        yield Assumed(_called(lack), names, askers[0].where, is_root)
-    known = {(one.ref.namespace, one.ref.name) for one in scene.of_kind("", "Secret")}
-    keys: dict[str, list[UnitId]] = {}
-    for unit, own in scene.unit_objects.items():
-        secret = text(own.body, "spec", "decryption", "secretRef", "name")
-        if secret and (unit.namespace, secret) not in known:
-            keys.setdefault(f"Secret {unit.namespace}/{secret}, a key", []).append(unit)
-    for what, units in keys.items():
-        where = scene.units[units[0]].where
-        yield Assumed(what, tuple(map(str, units)), where, is_root=True)
+def as_assumed(absences: Iterable[Absence], scene: LintScene) -> Iterator[Assumed]:
+    """What nobody brings and somebody cannot do without; trust roots are told apart.
+
+    The namespace of a controller is there when that is: it looks for its units in it.
+    """
+    homes = {Ref(NAMESPACE, "", home) for home in homes_of(scene.units.values())}
+    for one in absences:
+        if one.ref not in homes and not _may_come(one, scene):
+            names = tuple(map(str, one.needed_by))
+            yield Assumed(called(one), names, one.where, one.lacking is Lacking.ROOT)
 
 
-def _may_come(lack: MissingThing, scene: LintScene) -> bool:
+def _may_come(absence: Absence, scene: LintScene) -> bool:
     """Whether a unit of which not all is known goes by the name of the operator that is lacking."""
-    if lack.kind not in {LackKind.OPERATOR, LackKind.DEFINITION}:
+    if absence.lacking not in {Lacking.OPERATOR, Lacking.KIND}:
         return False
-    group = lack.name.partition(".")[2]
+    groups = {kind.group for kind in absence.kinds}
     rows = scene.known.rows.items()
-    operators = {row.operator for (of, _), row in rows if of == group and row.operator}
-    words = operators or {lack.name.removeprefix("operator ")}
+    operators = {row.operator for (of, _), row in rows if of in groups and row.operator}
+    words = operators or {absence.ref.name, *groups} - {""}
     unknown = [one for name, one in scene.units.items() if name not in scene.whole]
     told = [one.id.name for one in unknown]
     told += [source.place for one in unknown for source in one.sources]
     return any(word in said for word in words for said in told)
-
-
-def _called(lack: MissingThing) -> str:
-    """`operator cert-manager`, `Secret shop/db`: what it is, once."""
-    has_kind = lack.ref is not None or lack.kind is LackKind.OPERATOR
-    return lack.name if has_kind else f"{lack.kind.value} {lack.name}"
 
 
 def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:

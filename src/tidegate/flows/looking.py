@@ -17,6 +17,7 @@ from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, Ou
 from tidegate.world.refusals import refusal_error
 
 SOUGHT = {
+    "AppProject": (Kind("argoproj.io", "v1alpha1", "AppProject"), ""),
     "Application": (Kind("argoproj.io", "v1alpha1", "Application"), ""),
     "Secret": (Kind("", "v1", "Secret"), "argocd.argoproj.io/secret-type=cluster"),
 }
@@ -62,7 +63,7 @@ async def look_in(
 async def living(
     world: Exchange, kind: str, namespace: str, *, cluster: str = ""
 ) -> dict[str, dict[str, Json]] | None:
-    """By name, the Applications of a namespace, or the Secrets that are clusters of Argo CD's.
+    """By name, what is sought in a namespace; of Secrets, those that are clusters of Argo CD's.
 
     None where they may not be seen, or the cluster does not say.
     """

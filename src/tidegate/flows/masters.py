@@ -61,6 +61,10 @@ class Met:
     held: tuple[UnitId, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def hold_also(self, planned: Planned) -> Planned:
+        """A newer plan, in which the same own objects are held from the beginning."""
+        return _held_from_the_beginning(planned, self.held, self.own)
+
     @property
     def told_held(self) -> str:
         names = [*self.held]

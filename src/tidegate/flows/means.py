@@ -43,6 +43,7 @@ from tidegate.plan.naming import name_generated
 from tidegate.plan.pruning import Stale, prune_units
 from tidegate.plan.settled import without_settled
 from tidegate.schema.fit import Misfit, find_misfit
+from tidegate.schema.openness import open_word
 from tidegate.world.calls import Local
 from tidegate.world.facts import Outcome, Said, is_refusal
 
@@ -64,6 +65,8 @@ class Craft:
     jq: Jq = field(default_factory=Jq)
     expressions: CelRules = NO_EXPRESSIONS
     """The repository's own; they count by our rules alone."""
+    owner_label: str = ""
+    """By which Argo CD knows its objects, where that is no annotation."""
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
         """The unit's own expressions, then the repository's, then scripts.
@@ -103,7 +106,7 @@ class Craft:
         return who_changed(unit, item, live, self.jq, seal)
 
     def owner(self, body: Body) -> str:
-        return owner_of(body)
+        return owner_of(body, self.owner_label)
 
     def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
@@ -124,6 +127,9 @@ class Craft:
         body: Body = msgspec.json.decode(item.body)
         applied = item.deed is Deed.APPLY and not item.handling.replaces
         return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
+
+    def left_open(self, item: Item, live: Body | None) -> bytes:
+        return open_word(item.ref.kind, msgspec.json.decode(item.body), live)
 
     def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
         return draft_of(unit, item, live, self.jq)

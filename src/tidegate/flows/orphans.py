@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
+from tidegate.errors import ClusterError
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.means import ending_of
@@ -47,11 +50,20 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     """The plan with the ends of units that have left Git, and what is said of them."""
     plan, findings, leaving = planned.plan, list(planned.findings), list[PlannedUnit]()
     wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
-    orphans = await _find(planned, session)
+    kin = [
+        one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
+    ]
+    orphans = _find(planned, kin, session)
     ending = {one.unit.id for one in orphans if one.goes}
     for one in orphans:
         unit = plan_unit(one.unit)
-        entries = (await read_journal(unit, session.world)).journal.entries
+        try:
+            entries = (await read_journal(unit, session.world)).journal.entries
+        except ClusterError as error:
+            if not error.code.startswith("journal."):
+                raise
+            findings.append(_unread(error))
+            continue
         lives = await look_at(session.world, entries, cluster=unit.cluster)
         found = (ending_of(body_of(live), unit, ending, hooks=True) for live in lives)
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
@@ -64,11 +76,10 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
 
 
-async def _find(planned: Planned, session: Session) -> list[_Orphan]:
+def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> list[_Orphan]:
     """Those whose parents are known as a whole, or have left Git themselves."""
     whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
     prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
-    kin = [one for cluster in session.target.contexts for one in await _kin(cluster, session)]
     left = [one for one in kin if one[0].unit not in planned.known]
     found: list[_Orphan] = []
     remembered = {one.unit for one, _ in kin} | planned.known
@@ -85,17 +96,44 @@ async def _find(planned: Planned, session: Session) -> list[_Orphan]:
         for one, cluster in fresh:
             goes = goes_by(one) is True
             prunes[one.unit] = goes
-            policy = POLICIES.get(one.unit.kind, FLUX)
+            policy = _policy(one.unit, session)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes))
         left = [one for one in left if one not in fresh]
     return found
 
 
-async def _kin(cluster: str, session: Session) -> list[tuple[Kin, str]]:
+def _policy(unit: UnitId, session: Session) -> Policy:
+    """As such a unit was run; the repository's Argo CD may know its objects by a label."""
+    label, policy = session.craft.owner_label, POLICIES.get(unit.kind, FLUX)
+    return structs.replace(policy, instance_label=label, labels_only=bool(label))
+
+
+async def _kin(cluster: str, session: Session, findings: list[Finding]) -> list[tuple[Kin, str]]:
+    """Who is remembered in a cluster and was brought by somebody; what cannot be read is told."""
     heads = await run_errand(list_heads(cluster, NAMESPACE), session.world)
-    kin = (read_head(live).kin for live in (heads or {}).values())
-    return [(one, cluster) for one in kin if one is not None]
+    found: list[tuple[Kin, str]] = []
+    for live in (heads or {}).values():
+        try:
+            one = read_head(live).kin
+        except ClusterError as error:
+            findings.append(_unread(error))
+        else:
+            found += [(one, cluster)] if one is not None else []
+    return found
+
+
+def _unread(error: ClusterError) -> Finding:
+    """A record that nobody can read keeps its unit from going, and nobody else."""
+    return Finding(
+        code="units.unread",
+        severity=Severity.WARNING,
+        sentence="of a unit that may have left Git nothing is deleted: what is remembered of it "
+        "cannot be read",
+        where=error.where,
+        why=error.problem,
+        fix=error.hint,
+    )
 
 
 def _behind(plan: Plan, end: Plan, parent: UnitId) -> Plan:

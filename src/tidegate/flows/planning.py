@@ -109,13 +109,13 @@ async def make_plan(
     resources: tuple[str, ...] = (),
     rules: Semantics | None = None,
     *,
-    left_out: Collection[UnitId] = (),
+    left_out: Mapping[UnitId, str] | None = None,
     ends: bool = False,
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
-    Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
+    Without `rules` each unit is run by those of its own dialect. `left_out`: by unit, its fault.
     Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
@@ -128,8 +128,7 @@ async def make_plan(
     findings = [*unmatched, *inert, *tried.findings, *findings, *checks]
     if resources:
         members = [_unpruning(one) for one in members]
-    if ends:
-        members = [replace(one, unit=_unbound(one.unit)) for one in members]
+    members = [replace(one, unit=_unbound(one.unit)) for one in members] if ends else members
     reading = await _read_all(members, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
     known = {one.unit.id for one in wanted}
@@ -141,11 +140,12 @@ async def make_plan(
     pruning = [one for one in reading.read if one.manifests.unit.policy.prunes]
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
-    faults |= dict.fromkeys(left_out, "something is wrong with it")
+    faults |= {unit: why for unit, why in (left_out or {}).items() if unit in known}
     findings += await find_strays((one.manifests for one in reading.read), session)
     holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
     findings += window_findings(holds, session)
-    refused = {**reading.refused, **closed_for_good(holds), **tried.stuck}
+    stuck = {unit: why for unit, why in tried.stuck.items() if unit in known}
+    refused = {**reading.refused, **closed_for_good(holds), **stuck}
     faults |= refused
     return Planned(
         plan,

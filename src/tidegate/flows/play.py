@@ -14,7 +14,7 @@ from tidegate.files import read_whole
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.happening import Happening
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Ref, Served
 from tidegate.model.rendering import Directory
 from tidegate.render.plain import read_directory
 from tidegate.report.rollout.discretion import Discretion
@@ -56,13 +56,15 @@ class _Applying:
 
 async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> list[Happening]:
     """Everything that happens up to `until`, from the moment when all files are applied at once."""
-    documents = [document for path in files for document in _read(path)]
+    documents = [document for path in files for document in read_objects(path)]
     if not documents:
         problem = "there is no object to apply"
         hint = "name files or directories with Kubernetes manifests"
         raise DocumentError("documents.empty", problem, where=Place(str(files[0])), hint=hint)
     world = Exchange(Line(make_living(simulation)))
-    cluster_wide = await _cluster_wide(world, documents)
+    (catalogue,) = await ask(world, Kinds())
+    served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
+    cluster_wide = cluster_wide_kinds(served, documents)
     writes = [_write_of(document, cluster_wide) for document in documents]
     kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
     given = await _given(world, kinds)
@@ -81,10 +83,10 @@ def _uid(happening: Happening) -> str:
     return happening.live.uid if happening.live else ""
 
 
-async def _cluster_wide(world: Exchange, documents: Iterable[Document]) -> set[tuple[str, str]]:
+def cluster_wide_kinds(
+    served: Iterable[Served], documents: Iterable[Document]
+) -> set[tuple[str, str]]:
     """The kinds that have no namespace, by group and name: the cluster's, and those to come."""
-    (catalogue,) = await ask(world, Kinds())
-    served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
     found = {(one.kind.group, one.kind.name) for one in served if not one.namespaced}
     for document in documents:
         spec = document.body.get("spec")
@@ -95,7 +97,8 @@ async def _cluster_wide(world: Exchange, documents: Iterable[Document]) -> set[t
     return found
 
 
-def _read(path: Path) -> tuple[Document, ...]:
+def read_objects(path: Path) -> tuple[Document, ...]:
+    """The objects of a file or of a directory."""
     if path.is_dir():
         return read_directory(Directory(root=path, recurse=True))
     try:

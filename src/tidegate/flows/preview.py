@@ -44,6 +44,8 @@ class Preview:
     findings: tuple[Finding, ...] = ()
     digest: str = ""
     """Of what Git says, whatever lives."""
+    contents: tuple[TidegateError, ...] = ()
+    """Of the notes, those about what goes along and is others'."""
 
     @property
     def has_changes(self) -> bool:
@@ -100,8 +102,9 @@ async def preview_with_lives(
     for spot, (item, _) in owners.items():
         if item.hidden:
             found[spot] = mask_fields(found[spot], item.hidden)
-    notes = (*planned.notes, *await find_contents(plan, session))
-    return Preview(plan, found, notes, planned.findings, planned.plan.digest), lives
+    contents = await find_contents(plan, session)
+    notes, digest = (*planned.notes, *contents), planned.plan.digest
+    return Preview(plan, found, notes, planned.findings, digest, contents), lives
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

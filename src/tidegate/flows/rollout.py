@@ -10,9 +10,11 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.planning import Planned
+from tidegate.flows.refreshing import ReadAgain, Refreshing
 from tidegate.flows.releases import ReleaseBooks
 from tidegate.flows.session import Session, own_name
-from tidegate.flows.statuses import Statuses, told_unreported
+from tidegate.flows.statuses import Statuses, make_statuses, told_unreported
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -31,11 +33,14 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects. `releases`: the records of Helm releases.
+    `statuses`: what is said on units' own objects. `read_again`: makes the plan of what is there by
+    now; None where nobody can have changed it. `preflight`: a simulated cluster knows no more than
+    the rules here, so it is asked about what they leave open only if all is asked about.
+    `releases`: the records of Helm releases.
     """
 
     keeps_going: bool = False
-    preflight: Preflight = Preflight.LOCAL
+    preflight: Preflight = Preflight.AUTO
     holder: str = ""
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
@@ -43,6 +48,7 @@ class Rolling:
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
     releases: ReleaseBooks | None = None
+    read_again: ReadAgain | None = None
 
 
 class Audience(Protocol):
@@ -70,34 +76,60 @@ class RolledOut:
 
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
     """Run a plan to its end before an audience."""
-    discretion, world = Discretion.of(plan), session.world
-    hide = discretion.hide_in
-    driver = make_driver(plan, session, rolling, lambda event: audience.emit(hide(event)))
+    discretion, world, newest = Discretion.of(plan), session.world, plan
+
+    async def follow(newer: Planned) -> None:
+        nonlocal newest
+        newest = newer.plan
+        discretion.learn(newest)
+        audience.course.expect(newest)
+        if rolling.statuses is not None:
+            rolling.statuses.take(await make_statuses(newer, session))
+
+    hide, read = discretion.hide_in, rolling.read_again
+    refreshing = Refreshing(read, follow) if read is not None else None
+    driver = make_driver(
+        plan,
+        session,
+        rolling,
+        lambda event: audience.emit(hide(event)),
+        refreshing.ask if refreshing else None,
+    )
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
-    result = Result(await drive(driver, until=until))
+    if refreshing is None:
+        result = Result(await drive(driver, until=until))
+    else:
+        result = Result(await refreshing.drive(driver, plan.digest, until))
     known = session.craft.rules.known
     background = Background(
-        plan=plan, catalogue=known, discretion=discretion, behind=session.behind
+        plan=newest, catalogue=known, discretion=discretion, behind=session.behind
     )
     evidence = await inquire(world, audience.course, background)
-    untold = tuple(map(discretion.hide, told_unreported(driver.unreported)))
+    unread = refreshing.untold if refreshing else []
+    untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
     return RolledOut(_outcome(result, driver, audience.course), evidence, untold)
 
 
 def make_driver(
-    plan: Plan, session: Session, rolling: Rolling, emit: Callable[[Event], None]
+    plan: Plan,
+    session: Session,
+    rolling: Rolling,
+    emit: Callable[[Event], None],
+    refresher: Callable[[UnitId], None] | None = None,
 ) -> Driver:
     """A rollout that is not begun."""
     session.paced.keep(rolling.pace)
+    is_simple = session.target.simulation is not None and rolling.preflight is Preflight.AUTO
     settings = Settings(
         holder=rolling.holder or own_name(),
         keeps_going=rolling.keeps_going,
-        preflight=rolling.preflight,
+        preflight=Preflight.LOCAL if is_simple else rolling.preflight,
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,
         keeper=rolling.releases,
+        refresher=refresher,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

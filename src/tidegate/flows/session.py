@@ -126,8 +126,12 @@ class Session:
         paced = Paced(Line(world))
         return cls(Exchange(paced), paced, world, craft, setting, target, cel)
 
-    def follow(self, scripts: LuaRules) -> None:
-        """Judge by these rules too; those that somebody has handed in come before them."""
+    def follow(self, scripts: LuaRules, owner_label: str) -> None:
+        """Judge by these rules too; those that somebody has handed in come before them.
+
+        `owner_label`: by which a repository's Argo CD knows its objects.
+        """
+        self.craft = replace(self.craft, owner_label=owner_label)
         if not scripts.named:
             return
         if find_lua() is None:

@@ -51,7 +51,7 @@ async def _shared(unit: PlannedUnit, plan: Plan, world: Exchange) -> list[PlanEr
 
 def _told(body: Body, unit: PlannedUnit) -> tuple[str, str] | None:
     """Why an object is not the unit's to take, and what to do; of a release, in Helm's words."""
-    other, terms = shared(body, unit.id), unit.policy.release
+    other, terms = shared(body, unit), unit.policy.release
     if other is not None:
         return f"belongs to the unit `{foreign(other)}`", RELEASE_HINT if terms else HINT
     unfit = [] if terms is None else unfit_marks(body, terms)

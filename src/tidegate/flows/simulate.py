@@ -103,10 +103,8 @@ async def simulate(
     """
     greenfield = playing.greenfield
     setting = replace(setting, stands_in=not greenfield)
-    async with open_found(pointed, target, setting) as (_, whole):
-        entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
     runs: list[Simulated] = []
-    for entry in entries:
+    for entry in await _alternatives(pointed, target, setting):
         part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
         for rules, expecting in product(engines, playing.expectations):
             aim = _expecting(aim, expecting)
@@ -124,6 +122,15 @@ def _expecting(target: Target, expecting: Expectation) -> Target:
     if target.simulation is None:
         return target
     return replace(target, simulation=replace(target.simulation, expecting=expecting))
+
+
+async def _alternatives(pointed: Pointed, target: Target, setting: Setting) -> list[str]:
+    """The names of entries of which one can be meant; else one without a name.
+
+    Nothing else is kept of what was found: it is found again on clusters that have what is assumed.
+    """
+    async with open_found(pointed, target, setting) as (_, whole):
+        return [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
 
 
 async def _simulate(

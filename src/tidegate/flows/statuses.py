@@ -42,14 +42,24 @@ Body = dict[str, Json]
 class Statuses:
     """Where the own objects of units are, and what is said there."""
 
-    places: Mapping[UnitId, Spot]
-    sources: Mapping[UnitId, tuple[Provenance, ...]]
+    places: dict[UnitId, Spot]
+    sources: dict[UnitId, tuple[Provenance, ...]]
     discretion: Discretion
-    faults: Mapping[UnitId, str] = field(default_factory=dict)
+    faults: dict[UnitId, str] = field(default_factory=dict)
     """Why units are not known, in the words of what was found."""
+
+    def take(self, newer: Statuses | None) -> None:
+        """Speak of units as a newer plan has them, and of those that it adds."""
+        if newer is not None:
+            self.places.update(newer.places)
+            self.sources.update(newer.sources)
+            self.faults.update(newer.faults)
 
     def place(self, unit: UnitId) -> Spot | None:
         return self.places.get(unit)
+
+    def follows(self, unit: UnitId) -> bool:
+        return unit in self.places and FORMS[unit.kind].follows
 
     def report(self, account: UnitAccount, own: Body) -> Report | None:
         """The patch that makes a status say this; None where it does already."""

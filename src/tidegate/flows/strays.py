@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from tidegate.dialect.argo.customizing import ALWAYS
 from tidegate.dialect.argo.permits import fits_kind, refuse_object
-from tidegate.dialect.tracking import owner_of
 from tidegate.flows.looking import body_of
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
@@ -45,7 +44,11 @@ async def find_strays(wanted: Iterable[Manifests], session: Session) -> list[Fin
         if place not in lives:
             lives[place] = await _look(place, session)
         own = (one for one in lives[place] if identity(one.ref) not in known)
-        strays = [one.ref for one in own if _is_stray(one, reach, rules)]
+        strays = [
+            one.ref
+            for one in own
+            if not session.craft.owner(body_of(one)) and _is_stray(one, reach, rules)
+        ]
         findings += [_told(unit, reach, strays)] if strays else []
     return findings
 
@@ -74,7 +77,7 @@ def _is_made(ref: Ref, services: set[str]) -> bool:
 def _is_stray(live: Live, reach: Reach, rules: OrphanRules) -> bool:
     body, ref = body_of(live), live.ref
     names = {(ref.kind.name, one, ref.name) for one in ("", ref.namespace)}
-    if names & ALWAYS_THERE or owner_of(body) or listed(body, "metadata", "ownerReferences"):
+    if names & ALWAYS_THERE or listed(body, "metadata", "ownerReferences"):
         return False
     if any(fits_kind(one, ref, named=True) for one in rules.ignored):
         return False

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidegate.errors import PlanError
-from tidegate.flows.entering import Found
+from tidegate.flows.entering import Found, find_in, refuse_unnamed
 from tidegate.flows.journal import forget_unit
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import refuse_unsound
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding
@@ -31,12 +32,24 @@ async def prepare(
     found: Found, session: Session, resources: tuple[str, ...], *, keeps_going: bool
 ) -> Prepared:
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
-    left_out = found.at_fault if keeps_going else ()
+    left_out = found.at_fault if keeps_going else {}
     planned = await make_plan(found.one, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_orphans(planned, session)
     faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
     return Prepared(planned, (*found.findings, *planned.findings), faults)
+
+
+async def plan_again(
+    pointed: Pointed, session: Session, resources: tuple[str, ...], *, takes_broken_seals: bool
+) -> Planned:
+    """The plan of what is there by now. Raises where something is wrong with it."""
+    found = await find_in(session, pointed)
+    refuse_unnamed(found, session)
+    prepared = await prepare(found, session, resources, keeps_going=False)
+    found.refuse_faults(prepared.planned.findings, keeps_going=False)
+    refuse_unknown(prepared, keeps_going=False, takes_broken_seals=takes_broken_seals)
+    return prepared.planned
 
 
 def refuse_other(plan: Plan, shown: str) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.graph.answering import find_unanswered
 from tidegate.graph.asking import AskedFor, ask_for_groups, asked_by
 from tidegate.graph.declared import misread_in, obeys_annotations
 from tidegate.graph.ground import GraphGround
@@ -26,6 +27,7 @@ from tidegate.model.graph import (
     GraphNode,
     GraphStep,
     Misreading,
+    NodeCheck,
     NodeKind,
     Tie,
 )
@@ -43,16 +45,16 @@ def build_graph(
     ground: GraphGround,
     *,
     unread: Iterable[UnitId] = (),
-    is_checked: IsChecked | None = None,
+    check: AskCheck | None = None,
     owns: Mapping[UnitId, Body] = MappingProxyType({}),
 ) -> Graph:
     """The graph of these units, in the order that the plan gives them.
 
     The plan may be of a part: what stands in no step of it is in no step of the graph. Without
-    `is_checked`, the rules of each unit can tell of every kind when an object is ready. `owns` are
+    `check`, the rules of each unit can tell of every kind when an object is ready. `owns` are
     the own objects of units that nobody brings: what these name, their units need.
     """
-    growing = _Growing(ground, tuple(wanted), plan, is_checked)
+    growing = _Growing(ground, tuple(wanted), plan, check)
     growing.place()
     growing.tie_units()
     growing.tie_objects()
@@ -65,12 +67,13 @@ def build_graph(
         edges=tuple(growing.edges),
         unread=known,
         misread=tuple(growing.misread),
+        unanswered=frozenset() if known else growing.unanswered(),
     )
 
 
 MOST_ALTERNATIVES = 8
-IsChecked = Callable[[Unit, Body], bool]
-"""Whether the rules of a unit can tell when objects of this body's kind are ready."""
+AskCheck = Callable[[Unit, Body], NodeCheck]
+"""What the rules of a unit can say of objects of this body's kind."""
 
 
 class _Body(NamedTuple):
@@ -91,7 +94,7 @@ class _Growing:
         ground: GraphGround,
         wanted: Sequence[Manifests],
         plan: Plan,
-        is_checked: IsChecked | None,
+        check: AskCheck | None,
     ) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
@@ -101,8 +104,8 @@ class _Growing:
         self._wanted = wanted
         self._plan = plan
         self._supply = Supply(ground)
-        self._ask_checked = is_checked
-        self._checked: dict[tuple[str, str, str, str], bool] = {}
+        self._ask_check = check
+        self._checks: dict[tuple[str, str, str, str], NodeCheck] = {}
         self._stands = StepIndex(plan)
         self._bodies: list[_Body] = []
         self._units: dict[UnitId, int] = {}
@@ -141,6 +144,7 @@ class _Growing:
         body: Body = msgspec.json.decode(manifest.body)
         pods = self._ground.naming.pods_of(body, ref.kind)
         step, gates = self._stands.of(unit, manifest)
+        check = self._check(unit, ref.kind, body)
         self.nodes.append(
             GraphNode(
                 number=number,
@@ -152,7 +156,8 @@ class _Growing:
                 step=step,
                 where=place_of(manifest.origin, unit) or unit.where,
                 gates=gates,
-                checked=self._is_checked(unit, ref.kind, body),
+                checked=check.checked,
+                unseen=check.unseen,
                 hook=manifest.hook is not None,
                 is_task=pods is not None and pods.row.is_task and not pods.row.later,
             )
@@ -161,14 +166,14 @@ class _Growing:
         if manifest.deed is not Deed.DELETE:
             self._supply.take(number, unit.destination.cluster, ref.kind, body, pods)
 
-    def _is_checked(self, unit: Unit, kind: Kind, body: Body) -> bool:
+    def _check(self, unit: Unit, kind: Kind, body: Body) -> NodeCheck:
         """Asked once for each kind and each set of rules."""
-        if self._ask_checked is None:
-            return True
+        if self._ask_check is None:
+            return NodeCheck()
         key = (unit.policy.rules, unit.policy.semantics.name, kind.group, kind.name)
-        if key not in self._checked:
-            self._checked[key] = self._ask_checked(unit, body)
-        return self._checked[key]
+        if key not in self._checks:
+            self._checks[key] = self._ask_check(unit, body)
+        return self._checks[key]
 
     def tie_units(self) -> None:
         """Who brings whom, and what units say they depend on."""
@@ -260,6 +265,16 @@ class _Growing:
                     where=side.where,
                 )
             )
+
+    def unanswered(self) -> frozenset[int]:
+        """Services whose pods nobody brings."""
+        answered = {edge.after for edge in self.edges if edge.tie is Tie.SELECTS}
+        bodies = (
+            (one.number, one.unit.destination.cluster, one.manifest.ref, one.body)
+            for one in self._bodies
+            if one.number not in answered
+        )
+        return find_unanswered(bodies, self._ground)
 
     def tie_owns(self, owns: Mapping[UnitId, Body]) -> None:
         """What units need by their own objects, where nobody writes these."""
@@ -360,6 +375,7 @@ class _Growing:
                 nodes=tuple(members[at]),
                 last=step.last,
                 is_gated=not step.last or rules[step.unit].gates_last,
+                is_fenced=rules[step.unit].fenced,
             )
             for at, step in enumerate(self._plan.steps)
         )

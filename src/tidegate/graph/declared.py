@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.knowledge.naming import Body
+from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_depends_on
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Spot
 from tidegate.model.operators import Until
@@ -23,14 +24,9 @@ from tidegate.model.reading import mapping
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit
 
-OURS = "tidegate.dev/depends-on"
 CLI_UTILS = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
 CHANGE_RULE = "kapp.k14s.io/change-rule"
-_OURS = re.compile(
-    r"(?:(?P<group>[a-z0-9.-]+\.[a-z0-9.-]+|apps|batch|autoscaling|policy)/)?(?P<kind>[A-Z]\w*)/"
-    r"(?:(?P<namespace>[a-z0-9-]+)/)?(?P<name>[a-z0-9.:-]+)(?:@(?P<until>present|ready|absent))?"
-)
 _RULE = re.compile(
     r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
@@ -62,23 +58,21 @@ class Misread(NamedTuple):
 def pointers_of(body: Body, namespace: str) -> Iterator[Pointer | Misread]:
     """What an object says it comes after."""
     notes = mapping(body, "metadata", "annotations")
-    for said in _listed(notes.get(OURS)):
-        found = _OURS.fullmatch(said)
-        yield Misread(OURS, said) if found is None else _ours(found, namespace)
+    for one in read_depends_on(notes.get(DEPENDS_ON)):
+        yield Misread(DEPENDS_ON, one) if isinstance(one, str) else _ours(one, namespace)
     for said in _listed(notes.get(CLI_UTILS)):
         yield _theirs(said)
 
 
-def _ours(found: re.Match[str], namespace: str) -> Pointer:
-    asked = found["until"] or "ready"
+def _ours(one: DependsOn, namespace: str) -> Pointer:
     return Pointer(
-        OURS,
-        found["group"],
-        found["kind"],
-        found["namespace"] or namespace,
-        found["name"],
-        Until.EXISTS if asked == "present" else Until.READY,
-        asked == "absent",
+        DEPENDS_ON,
+        one.group,
+        one.kind,
+        one.namespace or namespace,
+        one.name,
+        Until.EXISTS if one.state is AwaitedState.PRESENT else Until.READY,
+        one.state is AwaitedState.ABSENT,
     )
 
 

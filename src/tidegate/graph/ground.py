@@ -37,7 +37,7 @@ class GraphGround:
     namespaces. `given`: objects that it has without it, by group, kind, namespace and name; a
     namespace `*` is every one. `engines`: kinds that Argo CD and Flux bring themselves.
     `telemetry`: patterns of hosts that nobody waits for. `polls`: patterns of commands that wait
-    for what they call.
+    for what they call. `certifies`: patterns of those for whom a host is a name on a certificate.
     """
 
     naming: Naming
@@ -46,6 +46,7 @@ class GraphGround:
     engines: frozenset[KindName] = frozenset()
     telemetry: tuple[str, ...] = ()
     polls: tuple[str, ...] = ()
+    certifies: tuple[str, ...] = ()
     _wide: dict[KindName, bool] = field(default_factory=dict)
 
     def is_given(self, group: str, kind: str, namespace: str, name: str) -> bool:

@@ -14,6 +14,7 @@ happen is found by letting everything happen that can. What is left waits for it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tidegate.graph.reach import NodeStanding, StepReach, standing
@@ -55,22 +56,24 @@ class Moments:
         return {moment for moment, count in unmet.items() if count > 0}
 
 
-def take_apart(graph: Graph, *, greenfield: bool = False) -> Moments:
-    """The moments of a graph. In a `greenfield`, what nobody brings never comes.
+def take_apart(graph: Graph, *, lucky: bool = True) -> Moments:
+    """The moments of a graph.
 
     A word that may be a host is none while no such Service is there: nobody waits for one that
-    comes later.
+    comes later. Who is `lucky` does not wait for objects that count as ready until somebody looks
+    at them, where nobody may have in time.
     """
     found, reach = Moments(), StepReach(graph)
     for at, edge in enumerate(graph.edges):
         if edge.certain or not _comes_later(graph, reach, edge):
-            _take_edge(graph, at, edge, found, greenfield=greenfield)
+            _take_edge(graph, at, edge, found)
+    unseen = unseen_in(graph, reach) if lucky else ()
     for step in graph.steps:
         found.all_of[BEGUN, step.number] = []
         over = found.all_of[OVER, step.number] = [((BEGUN, step.number), None)]
         for number in step.nodes:
             node = graph.nodes[number]
-            waits = step.is_gated and node.gates and node.checked
+            waits = step.is_gated and node.gates and node.checked and number not in unseen
             over.append(((READY if waits else APPLIED, number), None))
     numbers = graph.step_numbers
     for link in graph.order:
@@ -80,6 +83,44 @@ def take_apart(graph: Graph, *, greenfield: bool = False) -> Moments:
     for node in graph.nodes:
         _take_node(node, found)
     return found
+
+
+def unseen_in(graph: Graph, reach: StepReach) -> set[int]:
+    """Objects that may count as ready before whoever serves their kind has looked at them.
+
+    They do not where that one is ready before their step begins, and the step is not over at the
+    first look: it is fenced, or something in it takes its time.
+    """
+    served: dict[int, bool] = {}
+    for edge in graph.edges:
+        if edge.tie is Tie.OPERATOR and graph.nodes[edge.after].unseen:
+            is_there = _is_there(graph, reach, edge)
+            served[edge.after] = served.get(edge.after, False) or is_there
+    slow = {number: _takes_time(graph, number) for number in _steps_of(graph, served)}
+    return {
+        number
+        for number, is_served in served.items()
+        if not (is_served and slow.get(graph.nodes[number].step, False))
+    }
+
+
+def _steps_of(graph: Graph, nodes: Iterable[int]) -> set[int]:
+    return {graph.nodes[one].step for one in nodes} - {NOWHERE}
+
+
+def _takes_time(graph: Graph, number: int) -> bool:
+    step = graph.steps[number]
+    nodes = (graph.nodes[one] for one in step.nodes)
+    return step.is_fenced or any(one.gates and one.checked and not one.unseen for one in nodes)
+
+
+def _is_there(graph: Graph, reach: StepReach, edge: GraphEdge) -> bool:
+    """Whether who serves a kind is ready before an object of it is applied."""
+    server = graph.nodes[edge.before]
+    if server.kind is NodeKind.OUTSIDE:
+        return True
+    is_before = standing(graph, reach, edge.before, edge.after) is NodeStanding.BEFORE
+    return is_before and server.gates and server.checked and graph.steps[server.step].is_gated
 
 
 def _comes_later(graph: Graph, reach: StepReach, edge: GraphEdge) -> bool:
@@ -100,7 +141,7 @@ def _take_node(node: GraphNode, found: Moments) -> None:
             serving.append(((ANSWERED, node.number), None))
 
 
-def _take_edge(graph: Graph, at: int, edge: GraphEdge, found: Moments, *, greenfield: bool) -> None:
+def _take_edge(graph: Graph, at: int, edge: GraphEdge, found: Moments) -> None:
     before, after = graph.nodes[edge.before], graph.nodes[edge.after]
     if edge.optional or edge.absent or not edge.in_force:
         return
@@ -111,12 +152,10 @@ def _take_edge(graph: Graph, at: int, edge: GraphEdge, found: Moments, *, greenf
             waits = found.all_of.setdefault((UNIT, after.number), [])
             waits.append(((UNIT, before.number), at))
     elif edge.effect is not Effect.NOTHING:
-        _take_want(before, at, edge, found, greenfield=greenfield)
+        _take_want(before, at, edge, found)
 
 
-def _take_want(
-    before: GraphNode, at: int, edge: GraphEdge, found: Moments, *, greenfield: bool
-) -> None:
+def _take_want(before: GraphNode, at: int, edge: GraphEdge, found: Moments) -> None:
     """What an object cannot be applied or ready without; one that brings it is enough."""
     want = (MET, edge.want)
     if want not in found.any_of:
@@ -125,10 +164,6 @@ def _take_want(
         found.all_of.setdefault((moment, edge.after), []).append((want, at))
     if before.kind is NodeKind.OBJECT:
         found.any_of[want].append((_moment(edge, before), at))
-    elif greenfield and before.kind is NodeKind.OUTSIDE:
-        never = (APPLIED, before.number)
-        found.any_of[want].append((never, at))
-        found.all_of.setdefault(never, [(never, at)])
 
 
 def _moment(edge: GraphEdge, before: GraphNode) -> Moment:

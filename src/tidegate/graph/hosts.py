@@ -14,10 +14,11 @@ from tidegate.knowledge.hosts import (
     addresses_in,
     aliases_of,
     command_of,
-    does_poll,
+    fits_any,
     hosts_in,
     is_own_address,
     port_of,
+    scripts_of,
     service_of,
 )
 from tidegate.knowledge.naming import Body, Pods
@@ -26,6 +27,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Effect
 from tidegate.model.reading import mappings, text
 
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
 INIT, MAIN = "initContainers", "containers"
 TELLERS = frozenset(
     {
@@ -97,8 +99,13 @@ def _of_pods(
     for kind in (INIT, MAIN):
         for at, container in enumerate(mappings(pods.spec, kind)):
             path = (*pods.path, kind, at)
-            effect = _effect(container, pods, ground, is_init=kind == INIT)
-            named = _hosts(container, path, ref, cluster, supply)
+            said = f"{text(container, 'image')} {command_of(container)}"
+            if fits_any(said, ground.certifies):
+                continue
+            scripts = [*_scripts(container, pods, ref, cluster, supply)]
+            effect = _effect(container, pods, ground, scripts, is_init=kind == INIT)
+            named = [*_hosts(container, path, ref, cluster, supply)]
+            named += [((*path, "volumeMounts"), "", script) for script in scripts]
             for field, variable, written in named:
                 if variable and is_own_address(variable, ground.telemetry):
                     continue
@@ -124,11 +131,23 @@ def _hosts(
     yield (*path, "command" if "command" in container else "args"), "", command_of(container)
 
 
-def _effect(container: Json, pods: Pods, ground: GraphGround, *, is_init: bool) -> Effect:
+def _scripts(container: Body, pods: Pods, ref: Ref, cluster: str, supply: Supply) -> Iterator[str]:
+    """The files of ConfigMaps that its command runs."""
+
+    def find(name: str) -> Json:
+        return supply.body_of(cluster, CONFIG_MAP, ref.namespace, name)
+
+    return (script for _, script in scripts_of(container, pods.spec, find))
+
+
+def _effect(
+    container: Json, pods: Pods, ground: GraphGround, scripts: list[str], *, is_init: bool
+) -> Effect:
     """A server tries again. A task fails, unless it waits; so does what comes before a server."""
     if pods.row.later or not (is_init or pods.row.is_task):
         return Effect.NOTHING
-    if not pods.row.is_task or does_poll(container, ground.polls):
+    polls = any(fits_any(one, ground.polls) for one in (command_of(container), *scripts))
+    if not pods.row.is_task or polls:
         return Effect.HELD
     return Effect.FAILS
 

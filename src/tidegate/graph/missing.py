@@ -13,6 +13,9 @@ from tidegate.model.graph import (
     NodeKind,
     Tie,
 )
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.operators import Until
+from tidegate.model.unit import UnitId
 
 KINDS = {
     ("", "Namespace"): LackKind.NAMESPACE,
@@ -40,6 +43,8 @@ def missing(graph: Graph) -> tuple[MissingThing, ...]:
             askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
         elif edge.lacks_key and not _has_key_elsewhere(graph, edge):
             askers.setdefault((edge.before, edge.key), []).append(_asker(graph, edge))
+        elif edge.until is Until.SERVING and edge.before in graph.unanswered:
+            askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
     lacks = [_lack(graph, graph.nodes[number], key, who) for (number, key), who in askers.items()]
     return tuple(sorted(lacks, key=lambda one: (ORDER[one.kind], one.cluster, one.name, one.key)))
 
@@ -53,8 +58,18 @@ def _has_key_elsewhere(graph: Graph, edge: GraphEdge) -> bool:
 def _asker(graph: Graph, edge: GraphEdge) -> Asker:
     node = graph.nodes[edge.after]
     return Asker(
-        node=node.number, name=node.name, field=edge.field, where=edge.where, effect=edge.effect
+        node=node.number,
+        name=node.name,
+        ref=node.ref or _own_object(node.unit),
+        is_unit=node.kind is NodeKind.UNIT,
+        field=edge.field,
+        where=edge.where,
+        effect=edge.effect,
     )
+
+
+def _own_object(unit: UnitId | None) -> Ref | None:
+    return None if unit is None else Ref(Kind("", "", unit.kind), unit.namespace, unit.name)
 
 
 def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> MissingThing:
@@ -76,7 +91,7 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Missi
         )
     return MissingThing(
         kind=_kind(graph, node),
-        name=node.name,
+        name=f"pods of {node.name}" if node.number in graph.unanswered else node.name,
         node=node.number,
         cluster=node.cluster,
         ref=node.ref,
@@ -85,6 +100,8 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Missi
 
 
 def _kind(graph: Graph, node: GraphNode) -> LackKind:
+    if node.number in graph.unanswered:
+        return LackKind.PODS
     if node.ref is not None:
         name = (node.ref.kind.group, node.ref.kind.name)
         return KINDS.get(name, LackKind.OTHER)

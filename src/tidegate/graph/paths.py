@@ -17,6 +17,7 @@ from tidegate.model.graph import (
 )
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Edge
+from tidegate.model.unit import UnitId
 
 Took = Callable[[GraphNode], Ms]
 """How long an object takes to be ready, as far as that is known."""
@@ -48,6 +49,16 @@ def critical_path(graph: Graph, took: Took, pause: Pause = lambda _: Ms(0)) -> l
             path.append(CriticalStep(step=last, takes=span, until=Ms(ends[last]), slowest=slowest))
         last = came[last]
     return path[::-1]
+
+
+def unit_spans(graph: Graph, took: Took, pause: Pause = lambda _: Ms(0)) -> dict[UnitId, Ms]:
+    """By unit, how long its own steps take from the first to the last, as far as that is known."""
+    ends: dict[UnitId, int] = {}
+    for step in _in_order(graph):
+        unit = graph.steps[step].unit
+        rest = pause(step) if unit in ends else 0
+        ends[unit] = ends.get(unit, 0) + rest + _span(graph, step, took)[0]
+    return {unit: Ms(end) for unit, end in ends.items()}
 
 
 def _is_one_unit(graph: Graph, before: int, after: int) -> bool:

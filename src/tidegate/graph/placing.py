@@ -8,7 +8,7 @@ from tidegate.errors import Place
 from tidegate.model.graph import NOWHERE
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Plan, items_of
+from tidegate.model.plan import AWAITED, Plan, items_of
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 
@@ -26,7 +26,7 @@ class StepIndex:
         for at, step in enumerate(plan.steps):
             self._spots.setdefault((step.unit, step.phase, step.wave, step.stage), at)
             for item in items_of(step):
-                if item.deed is not Deed.AWAIT:
+                if item.deed not in AWAITED:
                     self._items[step.unit, item.ref, step.phase] = (at, item.gates)
 
     def of(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:

@@ -7,12 +7,12 @@ this is assumed: what a program does with a host name is its own affair.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings
+from tidegate.model.reading import listed, mapping, mappings, text
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
@@ -155,9 +155,32 @@ def _behind(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-]){re.escape(name)}:(\d{{2,5}})(?!\d)")
 
 
-def does_poll(container: Json, polls: tuple[str, ...]) -> bool:
-    """Whether a command waits for what it calls, rather than fail."""
-    return fits_any(command_of(container), polls)
+def scripts_of(
+    container: Json, pod: Json, find: Callable[[str], Json]
+) -> Iterator[tuple[str, str]]:
+    """Files of ConfigMaps that a container's command names, by their paths; `find` gets these."""
+    words = command_of(container)
+    volumes = {text(one, "name"): one for one in mappings(pod, "volumes")}
+    for mount in mappings(container, "volumeMounts"):
+        source = mapping(volumes.get(text(mount, "name"), {}), "configMap")
+        for key, written in mapping(find(text(source, "name")), "data").items() if source else ():
+            place = _place(mount, source, key)
+            if place and isinstance(written, str) and _is_named(place, words):
+                yield place, written
+
+
+def _place(mount: Json, source: Json, key: str) -> str:
+    """Where a key of a ConfigMap is mounted; empty where it is not."""
+    items = {text(one, "key"): text(one, "path") for one in mappings(source, "items")}
+    path = items.get(key, "") if items else key
+    folder, alone = text(mount, "mountPath").rstrip("/"), text(mount, "subPath")
+    if alone:
+        return folder if path == alone else ""
+    return f"{folder}/{path}" if path else ""
+
+
+def _is_named(place: str, words: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
 
 
 def fits_any(words: str, patterns: Iterable[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import cast
 
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
+from tidegate.documents.ready import read_ready
 from tidegate.errors import OperatorsError, foreign
 from tidegate.knowledge.fields import parse_places
 from tidegate.knowledge.templates import FOR, check_template, shows
@@ -17,14 +18,25 @@ from tidegate.model.objects import Json
 from tidegate.model.operators import Check, Knowledge, Product, ReferenceRow, Row
 
 ROWS = Path(__file__).with_name("rows")
+READY = ROWS.with_suffix(".ready")
 
 
 @cache
 def builtin() -> Knowledge:
     """What tidegate brings."""
+    texts = row_texts()
+    return read_ready(READY.read_bytes(), texts, Knowledge) or read_rows(texts)
+
+
+def row_texts() -> dict[str, bytes]:
+    """The files that tidegate brings, by name."""
+    return {file.name: file.read_bytes() for file in sorted(ROWS.glob("*.yaml"))}
+
+
+def read_rows(texts: dict[str, bytes]) -> Knowledge:
     known = Knowledge()
-    for file in sorted(ROWS.glob("*.yaml")):
-        known = known.and_more(read_knowledge(file.read_bytes(), file.name))
+    for name, text in texts.items():
+        known = known.and_more(read_knowledge(text, name))
     return known
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from tidegate.model.moment import SECOND
 from tidegate.model.objects import Json, Served
 from tidegate.world import calls
 
@@ -56,7 +57,7 @@ def watch_request(request: calls.Watch, served: Served, *, seconds: int) -> Http
     query: Query = (
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
-        ("timeoutSeconds", str(seconds)),
+        ("timeoutSeconds", str(-(-request.lasting // SECOND) or seconds)),
         ("resourceVersion", request.since),
     )
     return _collection(request.selection, served, query, METADATA_OBJECT)

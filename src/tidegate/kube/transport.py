@@ -6,6 +6,7 @@ renewed and the request sent again, since a request that is not authenticated wa
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ ANSWER_SECONDS = 65.0
 """An API server gives up on its own after 60 seconds, and then says so."""
 
 SHORT = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+LARGE = 2**20
+"""Bytes that would keep everything else waiting if they were sent in one piece."""
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 MISHAPS = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
 USER_AGENT = "tidegate"
@@ -60,6 +63,10 @@ def loss_of(error: Exception) -> Lost:
     sent, reason = next((sent, loss) for kind, sent, loss in LOSSES if isinstance(error, kind))
     hint = error.hint if isinstance(error, TidegateError) else ""
     return Lost(sent, reason, _words(error), hint)
+
+
+def _outgoing(body: bytes) -> io.BytesIO | bytes | None:
+    return io.BytesIO(body) if len(body) > LARGE else body or None
 
 
 def _words(error: Exception) -> str:
@@ -175,7 +182,7 @@ class Transport:
         return await session.request(
             request.method,
             URL(self._base + request.path, encoded=True),
-            data=request.body or None,
+            data=_outgoing(request.body),
             headers=headers,
             timeout=limits,
             allow_redirects=False,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from tidegate.lint.scene import Actor, LintScene
+from tidegate.lint.scene import Actor, Coming, LintScene
 from tidegate.lint.words import name
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
 from tidegate.model.operators import Effect, Until
@@ -15,7 +15,8 @@ from tidegate.model.operators import Effect, Until
 class WaitCase:
     """An object that wants something, the edge that says so, who brings it, and why it never comes.
 
-    `way`: what stands between, in words.
+    `way`: what stands between, in words. `by_luck`: it comes where the object is not looked at in
+    time, and so counts as ready.
     """
 
     actor: Actor
@@ -23,6 +24,7 @@ class WaitCase:
     maker: Actor | None
     wanted: str
     way: tuple[str, ...] = ()
+    by_luck: bool = False
 
 
 class Cast:
@@ -70,8 +72,17 @@ class Cast:
     @cached_property
     def deadlocks(self) -> list[WaitCase]:
         """Objects whose step starts, and that wait for what comes only behind it; each once."""
-        course = self.scene.course
-        found: dict[tuple[int, int | None], WaitCase] = {}
+        found = self._stuck(self.scene.course)
+        if self.scene.luckless is not None:
+            more = self._stuck(self.scene.luckless)
+            found.update(
+                {key: replace(one, by_luck=True) for key, one in more.items() if key not in found}
+            )
+        return [*found.values()]
+
+    def _stuck(self, course: Coming) -> dict[tuple[int, int], WaitCase]:
+        """By who waits, and who brings what it waits for."""
+        found: dict[tuple[int, int], WaitCase] = {}
         for want, edges in self.wants.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
@@ -85,7 +96,7 @@ class Cast:
                 maker = self._maker(edge)
                 case = WaitCase(actor, edge, maker, self.wanted(edge), way.between)
                 found.setdefault((node.number, id(maker)), case)
-        return [*found.values()]
+        return found
 
     def _matters(self, node: GraphNode, edge: GraphEdge) -> bool:
         """Whether its step is not over without it."""
@@ -120,7 +131,7 @@ class Cast:
         for want, edges in self._mentioned.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
-            if actor is None or not self.scene.course.meets(want):
+            if actor is None or not self._meets(want):
                 continue
             makers = [(edge, self._maker(edge)) for edge in edges]
             steps = self.graph.steps
@@ -138,6 +149,10 @@ class Cast:
                 edge = behind[0]
                 found.append(WaitCase(actor, edge, self._maker(edge), self.wanted(edge)))
         return found
+
+    def _meets(self, want: int) -> bool:
+        """Whether it comes for sure."""
+        return (self.scene.luckless or self.scene.course).meets(want)
 
     @cached_property
     def races(self) -> list[WaitCase]:

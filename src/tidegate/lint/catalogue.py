@@ -13,11 +13,12 @@ from tidegate.lint.rules import (
     kinds,
     proofs,
     recovery,
+    windows,
 )
 from tidegate.lint.scene import LintScene
 from tidegate.model.finding import Severity
 
-MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery)
+MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery, windows)
 
 
 @rule(

@@ -16,6 +16,7 @@ from tidegate.model.bands import Bands
 from tidegate.model.config import Switch
 from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifest
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref, Spot, identity
 from tidegate.model.plan import Step
 from tidegate.model.unit import Unit, UnitId
@@ -132,7 +133,11 @@ class LintScene:
     hidden: frozenset[Identity] = frozenset()
     graph: Graph = field(default_factory=Graph)
     course: Coming = field(default_factory=Smooth)
+    luckless: Coming | None = None
+    """What comes about where every object is looked at in time, if that makes a difference."""
     greenfield: bool = False
+    spans: Mapping[UnitId, Ms] = field(default_factory=dict)
+    """How long units take by themselves, where some have windows."""
     files: frozenset[str] = frozenset()
     unshared: frozenset[str] = frozenset()
     """What overlays name and lies here, though Git ignores it."""

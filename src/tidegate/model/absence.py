@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.errors import Place
 from tidegate.model.objects import Kind, Ref
 
 
@@ -21,6 +22,16 @@ class Lacking(StrEnum):
     """Something of the platform: a class, an issuer, a gateway, a store."""
     SETTING = "setting"
     """Something of the application's own: a Secret, a ConfigMap, an account, a claim."""
+    SERVICE = "service"
+    """A Service that pods call."""
+    PART = "part"
+    """What is there lacks a part: a key, a port, pods that answer."""
+    ROOT = "trust root"
+    """A Secret that somebody brings by hand: a key, a token."""
+
+
+NEVER_GIVEN = frozenset({Lacking.SETTING, Lacking.SERVICE, Lacking.PART, Lacking.ROOT})
+"""What is the repository's own, or somebody's who brings it by hand: it is not assumed."""
 
 
 class Absence(msgspec.Struct, frozen=True, order=True, kw_only=True):
@@ -29,8 +40,8 @@ class Absence(msgspec.Struct, frozen=True, order=True, kw_only=True):
     `kinds`: of an operator, those that it would serve. `cluster_wide`: of a kind, its objects are
     taken to be in no namespace. `defined`: of an operator, the plan brings CRDs of its.
     `served`: of a kind, somebody is there who makes its objects well. `strange`: nobody knows when
-    its objects are well. `makes`: Secrets that come of
-    those that need it.
+    its objects are well. `makes`: Secrets that come of those that need it. `part`: what is lacking
+    of what is there, in words. `where`: the first place that asks for it.
     """
 
     cluster: str
@@ -43,3 +54,5 @@ class Absence(msgspec.Struct, frozen=True, order=True, kw_only=True):
     strange: bool = False
     needed_by: tuple[Ref, ...] = ()
     makes: tuple[Ref, ...] = ()
+    part: str = ""
+    where: Place | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -60,6 +60,17 @@ class Tie(StrEnum):
     """A Service answers through the pods of a workload."""
 
 
+class NodeCheck(NamedTuple):
+    """What the rules of a unit can say of objects of a kind.
+
+    `checked`: when they are ready. `unseen`: they call one ready as long as nobody has written a
+    status, as when its operator does not run yet.
+    """
+
+    checked: bool = True
+    unseen: bool = False
+
+
 class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A unit, an object as one unit writes it in one phase, or a thing outside the repository.
 
@@ -67,7 +78,8 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     of a kind that nobody defines, that of its CustomResourceDefinition; an operator outside has
     none. `step`: the number of the step that writes it. `gates`: what comes behind its step waits
     for it; unless it is `checked`, that is over as soon as it is applied: by the rules of its unit
-    nobody can say when it is ready. `hook`: it is run, not kept. `is_task`: it ends by itself.
+    nobody can say when it is ready. `unseen`: it counts as ready until its operator looks at it.
+    `hook`: it is run, not kept. `is_task`: it ends by itself.
     `name`: for people, and unique among nodes of its kind in one cluster and unit.
     """
 
@@ -81,6 +93,7 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     where: Place | None = None
     gates: bool = True
     checked: bool = True
+    unseen: bool = False
     hook: bool = False
     is_task: bool = False
 
@@ -103,6 +116,8 @@ class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
     last: bool
     is_gated: bool
     """Whether what comes behind it waits for its objects, by the rules of its unit."""
+    is_fenced: bool = False
+    """Whether a verdict about them must speak of what was applied."""
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -149,7 +164,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All of it, and indexes that are made when they are first asked for.
 
     `unread`: units of which not all objects are known; what is missing may be theirs. `misread`:
-    annotations that declare nothing, though they should.
+    annotations that declare nothing, though they should. `unanswered`: Services for which no pods
+    of the repository answer, where nobody in it could make some.
     """
 
     nodes: tuple[GraphNode, ...] = ()
@@ -158,6 +174,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     edges: tuple[GraphEdge, ...] = ()
     unread: tuple[UnitId, ...] = ()
     misread: tuple[Misreading, ...] = ()
+    unanswered: frozenset[int] = frozenset()
 
     @cached_property
     def units(self) -> dict[UnitId, GraphNode]:
@@ -250,16 +267,22 @@ class LackKind(StrEnum):
     KEY = "key"
     PORT = "port"
     SERVICE = "Service"
+    PODS = "pods"
     ACCOUNT = "service account"
     UNIT = "unit"
     OTHER = "object"
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who needs something that is missing: a node by its number, the field, the place."""
+    """Who needs something that is missing: a node by its number, the field, the place.
+
+    `ref`: the object that it is; of a unit, its own.
+    """
 
     node: int
     name: str
+    ref: Ref | None = None
+    is_unit: bool = False
     field: tuple[str | int, ...] = ()
     where: Place | None = None
     effect: Effect = Effect.HELD

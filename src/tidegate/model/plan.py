@@ -34,8 +34,15 @@ class Deed(StrEnum):
     """It is the unit's, and its text asks for being left alone."""
     AWAIT = "await"
     """It is somebody else's: it is waited for, and never written."""
+    AWAIT_PRESENT = "await present"
+    """The same, and it is enough that it is there."""
+    AWAIT_ABSENT = "await absent"
+    """The same, until it is gone."""
     SKIP = "skip"
     """Nobody serves its kind, and it only says what a unit is: it is passed over."""
+
+
+AWAITED = frozenset({Deed.AWAIT, Deed.AWAIT_PRESENT, Deed.AWAIT_ABSENT})
 
 
 class HookPolicy(StrEnum):
@@ -191,10 +198,14 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slots(msgspec.Struct, frozen=True, gc=False):
-    """So many units of a group may be under way at once; with none, somebody must approve each."""
+    """So many units of a group may be under way at once; with none, somebody must approve each.
+
+    `rests`: one that has failed, or waits for its next try or for others, is not under way.
+    """
 
     group: str
     limit: int
+    rests: bool = False
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):

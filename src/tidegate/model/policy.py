@@ -105,6 +105,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
     it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
     project lets it touch. `instance_label`: the label that names it on its objects besides.
+    `labels_only`: that label alone says whose they are. `farewell`: what becomes of what its
+    objects own when all of it is deleted; None: the same as when they are pruned.
     `release`: the Helm release that it is.
     """
 
@@ -145,3 +147,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reach: Reach | None = None
     instance_label: str = ""
     release: ReleaseTerms | None = None
+    labels_only: bool = False
+    farewell: Propagation | None = None
+
+    @property
+    def owner_label(self) -> str:
+        """The label that says whose an object is; empty where an annotation does."""
+        return self.instance_label if self.labels_only else ""

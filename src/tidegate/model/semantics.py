@@ -33,7 +33,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How often a failed step is tried again, and after which pauses.
 
     `whole`: everything starts over, not only the step that failed. `gates`: a gate that failed is
-    waited for again, too; else only what the cluster refused is tried again.
+    waited for again, too; else only what the cluster refused is tried again. `refreshes`: it is
+    tried with what its source has by then.
     """
 
     limit: int
@@ -42,6 +43,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     cap: Ms
     whole: bool = False
     gates: bool = False
+    refreshes: bool = False
 
     def pause(self, attempt: int) -> Ms:
         """The pause before the given attempt; the first one again is number 1."""
@@ -66,7 +68,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
     deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
     waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
-    hook, may become well yet.
+    hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
+    is any number.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     children: ChildGates
     retry: Retry
     forbears: bool = False
+    workers: int = 0
 
 
 NOTHING = Ms(0)
@@ -172,6 +176,7 @@ FLUX = Semantics(
     patient=False,
     awaits_consent=False,
     children=ChildGates.GATES,
+    workers=4,
     retry=Retry(
         limit=ENDLESS, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),

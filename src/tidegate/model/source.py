@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,6 +12,9 @@ import msgspec
 
 from tidegate.errors import Place, without_user
 from tidegate.model.secret import Secret
+
+MAGIC = frozenset("*?[]")
+"""What makes a path a pattern."""
 
 
 class RefKind(StrEnum):
@@ -115,13 +120,44 @@ class SourceObject(msgspec.Struct, frozen=True, order=True, tag="object"):
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
+class Putting(StrEnum):
+    """How files of one tree are put into another."""
+
+    WHOLE = "whole"
+    """A directory as it is, at a place where nothing is yet."""
+    COPY = "copy"
+    """What a pattern finds, over what is there."""
+    MERGE = "merge"
+    """The same, but files that are there already are merged as YAML."""
+
+
+class Portion(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of another source's tree, and where they go. `declared`: that source, once found."""
+
+    source: SourceObject
+    pattern: str
+    into: str
+    excludes: tuple[str, ...] = ()
+    how: Putting = Putting.COPY
+    where: Place | None = None
+    declared: DeclaredSource | None = None
+
+    @property
+    def folder(self) -> str:
+        """The directory that the pattern names before it begins to choose."""
+        plain = takewhile(MAGIC.isdisjoint, self.pattern.split("/"))
+        return posixpath.normpath("/".join(plain) or ".")
+
+
 class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     """What such an object says: where the tree is, or why it is nowhere to be had.
 
     Of a Helm repository the `source` has the address alone. A HelmChart stands for a part of
     another object. `ignore`: patterns of what is no part of the tree. `secret`: what opens it, in
     its namespace.
-    `optional_values`: the values files need not be there.
+    `optional_values`: the values files need not be there. `sparse`: the only directories that are
+    taken of a repository. `portions` of other trees are put into it, or are all there is, where it
+    has no `source`; `named_after`: whose revision it goes by then.
     """
 
     id: SourceObject
@@ -133,6 +169,9 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     values_files: tuple[str, ...] = ()
     optional_values: bool = False
     suspended: bool = False
+    sparse: tuple[str, ...] = ()
+    portions: tuple[Portion, ...] = ()
+    named_after: SourceObject | None = None
 
 
 class Revision(msgspec.Struct, frozen=True, order=True):

@@ -8,6 +8,7 @@ from pathlib import PurePath
 import msgspec
 
 from tidegate.errors import Place, without_user
+from tidegate.model.depends_on import AwaitedState
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
 from tidegate.model.project import ProjectClaim
@@ -64,7 +65,8 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A unit waits for a unit, or for an object of a cluster that it does not bring itself.
 
     `ready_when`: the expression that must hold of what it waits for; empty asks for health. `ours`:
-    it is said in our own words, which other controllers do not know.
+    it is said in our own words, which other controllers do not know. `state`: what is asked of an
+    object.
     """
 
     unit: UnitId | None = None
@@ -73,6 +75,7 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: Place | None = None
     ready_when: str = ""
     ours: bool = False
+    state: AwaitedState = AwaitedState.READY
 
 
 class UnitSource(msgspec.Struct, frozen=True, kw_only=True):

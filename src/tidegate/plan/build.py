@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import PlanError
+from tidegate.errors import Place, PlanError
+from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
@@ -24,7 +25,7 @@ from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
-from tidegate.plan.gates import FIRST, await_step, set_gates
+from tidegate.plan.gates import FIRST, await_step, awaited_by, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.precedence import make_edges, pairs_of, part_steps
@@ -82,7 +83,7 @@ def build_fragment(
         ),
         steps=put_in_order(steps, edges),
         edges=tuple(dict.fromkeys(edges)),
-        slots=(*slots, *rollouts.slots),
+        slots=(*slots, *rollouts.slots, *_crews(one.unit for one in known.values())),
     )
 
 
@@ -93,9 +94,21 @@ def plan_unit(unit: Unit) -> PlannedUnit:
         source=", ".join(one.place for one in unit.sources),
         cluster=unit.destination.cluster,
         policy=unit.policy,
-        group=unit.group,
+        group=unit.group or _crew_of(unit),
         parent=unit.parent,
     )
+
+
+def _crew_of(unit: Unit) -> str:
+    """The controller whose workers a unit takes one of, where these are counted."""
+    is_counted = bool(unit.policy.semantics.workers)
+    named = (unit.policy.manager, unit.id.cluster)
+    return " of ".join(filter(None, named)) if is_counted else ""
+
+
+def _crews(units: Iterable[Unit]) -> Iterator[Slots]:
+    found = {_crew_of(one): one.policy.semantics.workers for one in units if not one.group}
+    return (Slots(crew, workers, rests=True) for crew, workers in found.items() if crew)
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
@@ -150,10 +163,8 @@ def _steps(
     members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
     units = {identity(one.ref) for one in wanted.manifests if one.brings}
     steps, children = with_joints(set_gates(made, planned, units), members, planned, aside)
-    foreign = (one.ref for one in unit.dependencies if one.ref is not None)
-    cluster = unit.destination.cluster
-    absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]
-    return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps], children
+    first = awaited_by(unit, brought)
+    return [*([await_step(planned, FIRST, first)] if first else ()), *steps], children
 
 
 def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
@@ -181,6 +192,8 @@ def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iter
     for unit in (one.unit for one in wanted):
         for one in unit.dependencies:
             spot = None if one.ref is None else Spot(unit.destination.cluster, one.ref)
+            if one.state is AwaitedState.ABSENT:
+                continue
             if spot is not None and (spot.cluster, *identity(spot.ref)) not in brought:
                 continue
             before = one.unit or spot
@@ -190,12 +203,12 @@ def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iter
                 yield Precedence(before=before, after=unit.id, strength=strength, where=where)
 
 
-def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, list[UnitId]]:
-    """By unit, those it depends on. Raises PlanError for one that is not there."""
+def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, dict[UnitId, Place | None]]:
+    """By unit, those it depends on, and where it says so. Raises PlanError for an unknown one."""
     units = {one.unit.id: one.unit for one in wanted}
-    found: dict[UnitId, list[UnitId]] = {}
+    found: dict[UnitId, dict[UnitId, Place | None]] = {}
     for name, unit in units.items():
-        found[name] = [one.unit for one in unit.dependencies if one.unit is not None]
+        found[name] = {one.unit: one.where for one in unit.dependencies if one.unit is not None}
         for one in unit.dependencies:
             if one.unit is not None and one.unit not in units:
                 problem = f"`{name}` depends on `{one.unit}`, which is not there"

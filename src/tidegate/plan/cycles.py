@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
-from tidegate.errors import PlanError, foreign
+from tidegate.errors import Place, PlanError, foreign
 from tidegate.model.plan import Edge, Step
 from tidegate.model.unit import UnitId
 
+MOST_NAMED = 4
 Name = TypeVar("Name", bound=Hashable)
 
 
@@ -25,12 +27,16 @@ def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step
     return tuple(steps[name] for name in ordered)
 
 
-def refuse_circles(after: Mapping[UnitId, Iterable[UnitId]]) -> None:
-    """Raise PlanError for units that depend on each other; those must all be known."""
+def refuse_circles(after: Mapping[UnitId, Mapping[UnitId, Place | None]]) -> None:
+    """Raise PlanError for units that depend on each other; those must all be known.
+
+    By unit: what it depends on, and where it says so.
+    """
     pairs = ((before, name) for name, others in after.items() for before in others)
     _, circle = arrange(after, pairs)
     if circle:
-        raise _refusal(circle)
+        spots = [after[one][other] for one, other in pairwise([*circle, circle[0]])]
+        raise _refusal(circle, [one for one in spots if one is not None])
 
 
 def arrange(
@@ -71,11 +77,15 @@ def _circle(held: list[Name], behind: dict[Name, list[Name]]) -> list[Name]:
     return list(seen)[seen[walk] :]
 
 
-def _refusal(circle: Iterable[UnitId]) -> PlanError:
+def _refusal(circle: Iterable[UnitId], spots: Sequence[Place] = ()) -> PlanError:
     units = [f"`{unit}`" for unit in dict.fromkeys(circle)]
     if len(units) == 1:
         problem = f"{units[0]} waits for itself"
     else:
         told = foreign(" waits for ".join([*units, units[0]]))
         problem = f"units wait for each other: {told}"
-    return PlanError("plan.cycle", problem, hint="remove one of these dependencies")
+    hint = "remove one of these dependencies"
+    if len(spots) > 1:
+        more = ", …" if len(spots) > MOST_NAMED else ""
+        hint += f"; others are at {', '.join(map(str, spots[1:MOST_NAMED]))}{more}"
+    return PlanError("plan.cycle", problem, where=spots[0] if spots else None, hint=hint)

@@ -14,6 +14,7 @@ import msgspec
 
 from tidegate.model.helm_order import kind_rank_back
 from tidegate.model.manifest import Manifest, Manifests
+from tidegate.model.objects import Propagation
 from tidegate.model.plan import (
     Fragment,
     HookPolicy,
@@ -46,7 +47,11 @@ def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget)
     before = _hooks(unit, BEFORE, wanted.before_deletion, budget)
     after = _hooks(unit, AFTER, wanted.after_deletion, budget)
     known = {one.ref: one for one in (*_left_behind(wanted, before), *lives)}
-    going = [known[ref] for ref in sorted(known) if known[ref].handling.delete is not Consent.NO]
+    going = [
+        _parting(known[ref], unit.policy.farewell)
+        for ref in sorted(known)
+        if known[ref].handling.delete is not Consent.NO
+    ]
     if unit.policy.order is Order.STAGES:
         deletions = _staged(unit, going)
     elif unit.policy.release is not None:
@@ -76,6 +81,14 @@ def _left_behind(wanted: Manifests, before: tuple[Step, ...]) -> list[Stale]:
     waves = {one.ref: one.wave for one in wanted.before_deletion}
     items = (item for step in before for item in items_of(step) if not item.generates)
     return [Stale(item.ref, waves[item.ref], item.handling) for item in items]
+
+
+def _parting(one: Stale, farewell: Propagation | None) -> Stale:
+    """With what becomes of what it owns, where the unit says that of its end."""
+    if farewell is None:
+        return one
+    handling = msgspec.structs.replace(one.handling, propagation=farewell)
+    return msgspec.structs.replace(one, handling=handling)
 
 
 def _deletion_of(one: Stale) -> Item:

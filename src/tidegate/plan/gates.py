@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from tidegate.model.depends_on import AwaitedState
+from tidegate.model.graph import SpotKey
 from tidegate.model.objects import Ref, identity
 from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_step, items_of
 from tidegate.model.policy import Gates
+from tidegate.model.unit import Unit
 from tidegate.plan.chains import step_id
 from tidegate.plan.releases import OBJECTS
 
@@ -21,6 +24,13 @@ FIRST = "awaits"
 """What a unit waits for before anything of it is written."""
 LAST = "checks"
 """What it is done with, where it has no objects of its own."""
+
+
+DEEDS = {
+    AwaitedState.READY: Deed.AWAIT,
+    AwaitedState.PRESENT: Deed.AWAIT_PRESENT,
+    AwaitedState.ABSENT: Deed.AWAIT_ABSENT,
+}
 
 
 def set_gates(
@@ -38,19 +48,20 @@ def set_gates(
     others = [ref for ref in policy.listed if identity(ref) in listed - own - {*children}]
     chain = [step for step in steps if not step.rescues]
     if not chain or chain[-1].ground:
-        return [*steps, await_step(unit, LAST, others)] if others else steps
+        awaited = [_awaited(ref) for ref in others]
+        return [*steps, await_step(unit, LAST, awaited)] if others else steps
     last = next((step for step in chain if step.stage == OBJECTS), chain[-1])
     batches = tuple(tuple(_gating(item, listed) for item in batch) for batch in last.batches)
     if others:
-        batches = (*batches, tuple(map(_awaited, others)))
+        batches = (*batches, tuple(_awaited(ref) for ref in others))
     digest = digest_step(batches, last.expands)
     relaxed = msgspec.structs.replace(last, batches=batches, digest=digest)
     return [relaxed if step is last else step for step in steps]
 
 
-def await_step(unit: PlannedUnit, stage: str, refs: Iterable[Ref]) -> Step:
+def await_step(unit: PlannedUnit, stage: str, items: Iterable[Item]) -> Step:
     """A step that writes nothing."""
-    batches = (tuple(map(_awaited, refs)),)
+    batches = (tuple(items),)
     digest, name = digest_step(batches), step_id(unit, stage)
     return Step(
         id=name, unit=unit.id, cluster=unit.cluster, stage=stage, batches=batches, digest=digest
@@ -62,5 +73,16 @@ def _gating(item: Item, listed: set[tuple[str, str, str, str]]) -> Item:
     return item if item.gates == gates else msgspec.structs.replace(item, gates=gates)
 
 
-def _awaited(ref: Ref) -> Item:
-    return Item(ref=ref, deed=Deed.AWAIT)
+def _awaited(ref: Ref, state: AwaitedState = AwaitedState.READY) -> Item:
+    return Item(ref=ref, deed=DEEDS[state])
+
+
+def awaited_by(unit: Unit, brought: Collection[SpotKey]) -> list[Item]:
+    """What a unit says it depends on and nobody here brings, or what it wants to be gone."""
+    cluster = unit.destination.cluster
+    return [
+        _awaited(one.ref, one.state)
+        for one in unit.dependencies
+        if one.ref is not None
+        and (one.state is AwaitedState.ABSENT or (cluster, *identity(one.ref)) not in brought)
+    ]

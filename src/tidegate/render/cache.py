@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -64,8 +64,13 @@ class RenderCache:
     def __init__(self, store: TextStore, key: OwnKey) -> None:
         self._store = store
         self._key = key
-        self._series = f"{version('tidegate')} {FORMAT}"
         self.has_grown = False
+
+    @cached_property
+    def _series(self) -> str:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely needed
+
+        return f"{version('tidegate')} {FORMAT}"
 
     def find(self, key: str) -> tuple[Document, ...] | None:
         """The objects with their places, in their order."""

@@ -12,7 +12,6 @@ import re
 import stat
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import msgspec
@@ -89,6 +88,8 @@ def program_version(argv: tuple[str, ...]) -> str:
 @cache
 def sdk_version() -> str:
     """Which Helm SDK is here; empty if there is none."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow
+
     try:
         return version(SDK)
     except PackageNotFoundError:

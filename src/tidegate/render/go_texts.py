@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -21,7 +22,8 @@ from tidegate.model.release import GoTexts
 from tidegate.render.engines import EngineRefusal
 
 STRICT = "missingkey=error"
-LENIENT = ("missingkey=default", "missingkey=invalid", "missingkey=zero")
+ZERO = "missingkey=zero"
+LENIENT = ("missingkey=default", "missingkey=invalid", ZERO)
 NORMALIZE, SLUGIFY = "normalize", "slugify"
 RENAMED = {"fromJson": "mustFromJson", NORMALIZE: f'include "tidegate.{NORMALIZE}"'}
 FOREIGN = frozenset(
@@ -54,6 +56,8 @@ _TOKEN = re.compile(
     r"""|(?P<ends>[|)])|(?P<opens>\()|(?P<other>.)""",
     re.DOTALL,
 )
+_CHAIN = re.compile(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
+"""A field of a field: of what is at hand, of a variable, or of `$`, which is a token of its own."""
 _encode = msgspec.json.Encoder().encode
 Params: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = tuple[tuple[str, ...], ...]
@@ -73,8 +77,12 @@ async def render_texts(
     Raises a RenderError for the first that cannot be rendered. If `lenient`, one that names a
     parameter which is not there is given back as it is.
     """
-    strict = _is_strict(options)
-    asked = GoTexts(tuple(map(translated, texts)), tuple(map(dict, params)), strict=strict)
+    strict, zero = _is_strict(options), bool(options) and options[-1] == ZERO
+    asked = GoTexts(
+        tuple(translated(text, patient=not (strict or zero)) for text in texts),
+        tuple(map(dict, params)),
+        strict=strict,
+    )
     try:
         return await _ask(asked, workers)
     except RenderError as error:
@@ -119,17 +127,39 @@ def _is_strict(options: Sequence[str]) -> bool:
     return bool(options) and options[-1] == STRICT
 
 
-def translated(text: str) -> str:
-    """The template in words that the SDK knows. Raises a RenderError for what Argo CD refuses."""
-    return _ACTION.sub(_action, text)
+def translated(text: str, *, patient: bool = False) -> str:
+    """The template in words that the SDK knows. Raises a RenderError for what Argo CD refuses.
+
+    `patient`: a field of what is not there is not there either.
+    """
+    return _ACTION.sub(partial(_action, patient), text)
 
 
-def _action(found: re.Match[str]) -> str:
+def _action(patient: bool, found: re.Match[str]) -> str:  # noqa: FBT001 - one of two
     whole, inner = found[0], found[2]
     if inner is None:
         return whole
     start = found.start(2) - found.start()
-    return whole[:start] + "".join(_pieces(inner)) + whole[start + len(inner) :]
+    made = "".join(_pieces(_patient(inner) if patient else inner))
+    return whole[:start] + made + whole[start + len(inner) :]
+
+
+def _patient(action: str) -> str:
+    """An action for Helm, which asks templates for zero values: those have no fields."""
+    made, before = [], ""
+    for token in _TOKEN.finditer(action):
+        one, chain = token[0], _CHAIN.fullmatch(token[0])
+        if chain is None or token["text"] or before in {")", "]"}:
+            made.append(one)
+        else:
+            root = chain["root"] or "."
+            if before == "$" and not chain["root"]:
+                made.pop()
+                root = "$"
+            keys = " ".join(f'"{key}"' for key in chain["keys"][1:].split("."))
+            made.append(f"(dig {keys} nil {root})")
+        before = one
+    return "".join(made)
 
 
 def _pieces(action: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tidegate.model.absence import Absence, Lacking
+from tidegate.model.absence import NEVER_GIVEN, Absence, Lacking
 from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, title_of
 from tidegate.model.objects import Ref
 from tidegate.report.rollout.names import fold, listing
@@ -19,6 +19,9 @@ TITLES = {
     Lacking.NAMESPACE: "namespaces",
     Lacking.OBJECT: "objects of the platform",
     Lacking.SETTING: "Secrets, ConfigMaps, accounts and claims",
+    Lacking.SERVICE: "Services",
+    Lacking.PART: "parts of what is there",
+    Lacking.ROOT: "trust roots, which somebody brings by hand",
 }
 
 
@@ -81,7 +84,7 @@ def absence_documents(
 ) -> Iterator[AssumedCluster | AbsentThing]:
     """The same for programs. Where nothing is given, nothing was assumed."""
     for one in absences:
-        if one.lacking is Lacking.SETTING or not given:
+        if one.lacking in NEVER_GIVEN or not given:
             has_kinds = one.lacking is Lacking.OPERATOR
             yield AbsentThing(
                 lacking=one.lacking,
@@ -158,6 +161,19 @@ def _name(one: Absence, *, several: bool) -> str:
     return f"{one.cluster}: {told}" if several and one.cluster else told
 
 
+def called(one: Absence) -> str:
+    """What it is, with its kind: `operator cert-manager (Issuer)`, `Namespace shop`."""
+    match one.lacking:
+        case Lacking.OPERATOR if one.ref.name:
+            return f"operator {_titled(one)}"
+        case Lacking.KIND:
+            return f"kind {_titled(one)}"
+        case Lacking.NAMESPACE:
+            return f"Namespace {one.ref.name}"
+        case _:
+            return _titled(one)
+
+
 def _titled(one: Absence) -> str:
     ref = one.ref
     match one.lacking:
@@ -170,5 +186,7 @@ def _titled(one: Absence) -> str:
             return f"{ref.kind.api_version}/{ref.kind.name}"
         case Lacking.NAMESPACE:
             return ref.name
-        case Lacking.OBJECT | Lacking.SETTING:
+        case Lacking.PART:
+            return one.part
+        case Lacking.OBJECT | Lacking.SETTING | Lacking.SERVICE | Lacking.ROOT:
             return str(Ref(ref.kind, ref.namespace, ref.name))

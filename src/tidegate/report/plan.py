@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Because, Deed, Edge, Item, Plan, Step, items_of
+from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.names import name_from, name_step, name_unit
 
@@ -86,8 +86,8 @@ def step_name(step: Step, *, several: bool = False) -> str:
 
 def _item_line(item: Item, difference: Difference | None) -> str:
     deed = difference.deed.value if difference else "delete"
-    if item.deed is Deed.AWAIT:
-        deed = "await"
+    if item.deed in AWAITED:
+        deed = item.deed.value
     asks = difference is not None and difference.deed is Fate.KEEP and item.asks
     note = " (hook)" if item.hook is not None else " (asks for confirmation)" if asks else ""
     return f"{deed:8}  {item.ref}{note}"

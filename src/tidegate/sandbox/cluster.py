@@ -116,7 +116,7 @@ class Cluster:
         for event in table.since(since):
             if seen := stream.read(event):
                 self._later(self._timing.told, partial(self._deliver, seen))
-        self._plan_end(ticket)
+        self._plan_end(ticket, watch.lasting or self._timing.watching)
 
     def drop(self, ticket: Ticket, outcome: Refusal | None) -> None:
         """End a stream."""
@@ -142,8 +142,7 @@ class Cluster:
         for fact in self._held.pop(ticket, []):
             self._tell(fact)
 
-    def _plan_end(self, ticket: Ticket) -> None:
-        left = self._timing.watching
+    def _plan_end(self, ticket: Ticket, left: Ms) -> None:
         self._later(left, partial(self.drop, ticket, None))
         moment = self._timing.bookmark
         while moment < left - LAST_BOOKMARK:

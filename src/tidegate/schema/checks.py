@@ -160,9 +160,14 @@ def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
+def is_readable(pattern: str) -> bool:
+    """Whether a pattern can be asked here; where not, only a server can tell."""
+    return _compiled(pattern) is not None
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """A pattern as Go reads it; None where Python cannot, and nothing is then asked."""
+    """A pattern as Go reads it; None where Python cannot."""
     if pattern.endswith("$") and not pattern.endswith(r"\$"):
         pattern = pattern[:-1] + r"\Z"
     for name, marks in _POSIX.items():

@@ -72,6 +72,15 @@ def check_object(body: dict[str, Json]) -> tuple[Flaw, ...]:
 
 
 @cache
+def shape_of(kind: Kind, *path: str) -> Shape | None:
+    """What a field of a kind may hold; None where there is no such field."""
+    shape: Shape | None = _known(kind)[0]
+    for name in path:
+        shape = shape and child(shape, name)
+    return shape
+
+
+@cache
 def known_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Versions of each group and kind; what today's modules serve comes first."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}

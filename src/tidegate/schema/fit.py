@@ -15,7 +15,7 @@ import msgspec
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.schema.builtin import object_meta, shape_of
-from tidegate.schema.checks import find_problems
+from tidegate.schema.checks import find_problems, is_readable
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
 from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
@@ -119,4 +119,5 @@ def _says_more(schema: Schema) -> bool:
 def _is_beyond(schema: Schema) -> bool:
     either = "anyOf" in schema and schema.get(INT_OR_STRING) is not True
     is_formatted = str(schema.get("format", "")) not in PLAIN_FORMATS
-    return either or is_formatted or any(name in schema for name in UNCHECKED)
+    is_strange = not is_readable(str(schema.get("pattern", "")))
+    return either or is_formatted or is_strange or any(name in schema for name in UNCHECKED)

@@ -13,7 +13,7 @@ from tidegate.source.cache import Cache, CachedTree, Fill, Kept
 from tidegate.source.credentials import Keyring, Keyrings
 from tidegate.source.tree import TreeLimits
 from tidegate.source.urls import SCHEMES, without_password
-from tidegate.source.vendored import VendoredChart
+from tidegate.source.vendored import VendoredCharts
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     uses_own_git: bool = True
     environment: Mapping[str, str] = {}
     checkouts: tuple[Checkout, ...] = ()
-    vendored: tuple[VendoredChart, ...] = ()
+    vendored: VendoredCharts = VendoredCharts()
 
     def __repr__(self) -> str:
         return f"Access({self.cache.root})"  # an environment holds secrets

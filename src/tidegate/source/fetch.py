@@ -56,13 +56,18 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
     Links are left out as well. The rest is a tree of its own, in the cache.
     """
     files = await asyncio.to_thread(kept_files, snapshot.root, snapshot.files, extra)
+    return await take_files(snapshot, files, access)
+
+
+async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access) -> Snapshot:
+    """The tree with these of its files alone."""
     if files == snapshot.files and not snapshot.escaping:
         return snapshot
     whole = await with_digest(snapshot)
     listing = hashlib.sha256("\0".join(files).encode(errors="surrogateescape")).hexdigest()
 
     async def fill(place: Path) -> None:
-        await asyncio.to_thread(_copy, snapshot.root, files, place)
+        await asyncio.to_thread(copy_files, snapshot.root, files, place)
 
     name = f"part {whole.digest} {listing}"
     tree = await access.cache.find_or_keep(name, fill, shown=str(snapshot.source))
@@ -72,7 +77,7 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
         files=tree.files,
         escaping=(),
         digest=tree.digest,
-        taken_from=snapshot.root,
+        taken_from=snapshot.taken_from or snapshot.root,
     )
 
 
@@ -122,7 +127,7 @@ async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
     try:
         return await (fetch_oci_chart if in_registry else fetch_chart)(source, access)
     except SourceError:
-        here = pick_vendored(access.vendored, source)
+        here = pick_vendored(access.vendored.found, source)
         if here is None:
             raise
     local = await fetch_own_chart(here.path, access)
@@ -169,7 +174,8 @@ async def _fetch_from_checkout(source: GitSource, checkout: Checkout, access: Ac
     return msgspec.structs.replace(found, source=source)
 
 
-def _copy(root: Path, files: Iterable[str], place: Path) -> None:
+def copy_files(root: Path, files: Iterable[str], place: Path) -> None:
+    """Links stay links."""
     for file in files:
         target = place / file
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _shapes(self) -> tuple[re.Pattern[str] | None, ...]:
-        return tuple(_shape(segment) for segment in self.segments)
+        return tuple(name_shape(segment) for segment in self.segments)
 
     @property
     def is_sound(self) -> bool:
@@ -159,7 +159,7 @@ _TOKEN = re.compile(
 )
 
 
-def _shape(segment: str) -> re.Pattern[str] | None:
+def name_shape(segment: str) -> re.Pattern[str] | None:
     """One part of a path as a regular expression; nothing for what is written wrongly."""
     pieces, at = [""], 0
     while at < len(segment):

@@ -77,15 +77,15 @@ async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
     if not _is_checkout(path):
         return ()
     async with git_for(_local_url(path), access) as git:
-        top = await _said(git, "rev-parse", "--show-toplevel", cwd=path)
-        root = Path(os.fsdecode(top.removesuffix(b"\n")))
+        pattern = r"^remote\..*\.url$"
+        remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=path)
+        urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
+        top = await _said(git, "rev-parse", "--show-toplevel", cwd=path) if urls else b""
         if not top:
             return ()
-        pattern = r"^remote\..*\.url$"
-        remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=root)
-        branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=root)
-        default = await _said(git, "symbolic-ref", "--quiet", "--short", ORIGIN_HEAD, cwd=root)
-    urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
+        branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
+        default = await _said(git, "symbolic-ref", "--quiet", "--short", ORIGIN_HEAD, cwd=path)
+    root = Path(os.fsdecode(top.removesuffix(b"\n")))
     here, shown = branch.decode().strip(), default.decode().strip().removeprefix("origin/")
     return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)
 

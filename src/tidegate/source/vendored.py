@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -42,13 +44,20 @@ class _ChartHead(msgspec.Struct, frozen=True):
         return any(one.name == self.name for one in self.dependencies or ())
 
 
-def find_vendored(files: Iterable[str], root: Path) -> tuple[VendoredChart, ...]:
-    """The charts among the files of a tree, by name and version.
+@dataclass(frozen=True)
+class VendoredCharts:
+    """The charts among the files of a tree, by name and version; looked for when asked for.
 
     An archive is known by its name, `redis-17.0.1.tgz`. A chart that depends on one of its own name
     is left out: it stands for itself. What cannot be read is no chart.
     """
-    return tuple(sorted(_charts(files, root)))
+
+    files: tuple[str, ...] = ()
+    root: Path = Path()
+
+    @cached_property
+    def found(self) -> tuple[VendoredChart, ...]:
+        return tuple(sorted(_charts(self.files, self.root)))
 
 
 def pick_vendored(charts: Iterable[VendoredChart], wanted: ChartSource) -> VendoredChart | None:

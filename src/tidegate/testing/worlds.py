@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from tidegate.flows import wiring
+from tidegate.flows.sandbox_home import KUBECONFIG
+from tidegate.flows.serving import serving
 from tidegate.model.moment import Ms
 from tidegate.testing.desk import Desk
 from tidegate.world.exchange import Exchange
@@ -23,6 +25,18 @@ async def real_world(
     """The cluster of a kubeconfig."""
     contexts = {"": context}
     async with wiring.open_world(contexts, kubeconfig=str(kubeconfig), watching=watching) as world:
+        yield world
+
+
+@asynccontextmanager
+async def served_world(
+    behind: World, *, home: Path, pace: float = 1.0, watching: Ms = wiring.WATCHING
+) -> AsyncIterator[World]:
+    """A world as its clients see it over HTTP, through the same client as a real cluster."""
+    async with (
+        serving(behind, home, pace=pace),
+        real_world(kubeconfig=home / KUBECONFIG, watching=watching) as world,
+    ):
         yield world
 
 

@@ -69,11 +69,13 @@ class Watch(msgspec.Struct, frozen=True):
     """Every change of a selection, from version `since` on; ended by cancelling its ticket.
 
     `within`: the namespaces to be content with where the whole cluster is forbidden to see.
+    `lasting`: after how long the server is to end it; 0 leaves that to the world.
     """
 
     selection: Selection
     since: str = ""
     within: tuple[str, ...] = ()
+    lasting: Ms = Ms(0)
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):

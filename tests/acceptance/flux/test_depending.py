@@ -170,6 +170,8 @@ def test_a_circle_is_told_with_its_members(layers: Layers) -> None:
 
     assert ran.returncode == 3
     assert all(f"{UNIT}{name}" in ran.stderr for name in "abc")
+    assert "at clusters/main/all.yaml:" in ran.stderr
+    assert "(spec.dependsOn[0])" in ran.stderr
 
 
 def test_a_unit_that_depends_on_itself_is_told(layers: Layers) -> None:

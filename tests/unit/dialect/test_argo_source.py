@@ -82,7 +82,6 @@ def test_an_address_says_what_kind_of_tree_it_is(body: Body, source: SourceRef) 
         ({"path": None, "repoURL": ARTIFACT}, "error argo.source at spec.source.path"),
         ({"path": "/web"}, "error argo.path at spec.source.path"),
         ({"path": "a/../../web"}, "error argo.path at spec.source.path"),
-        ({"path": 3}, "error argo.type at spec.source.path"),
         ({"helm": {}, "kustomize": {}}, "error argo.tools at spec.source"),
     ],
 )

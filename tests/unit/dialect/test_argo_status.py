@@ -122,6 +122,7 @@ def test_an_application_that_brings_itself_does_not_count_itself() -> None:
         ([an_object(), an_object("b", is_synced=False)], "OutOfSync"),
         ([an_object(is_hook=True, is_synced=False)], "Synced"),
         ([an_object(is_wanted=False, is_synced=False)], "OutOfSync"),
+        ([an_object(is_wanted=False, is_synced=False, lives=False)], "Synced"),
         (
             [
                 an_object(

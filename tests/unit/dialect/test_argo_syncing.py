@@ -180,11 +180,6 @@ def test_differences_are_ignored_as_a_file_says_it() -> None:
             {"kind": "Pod", "jsonPointers": ["spec"]},
             ["warning argo.ignored at spec.ignoreDifferences[0].jsonPointers[0]"],
         ),
-        (
-            {"jsonPointers": ["/spec"]},
-            ["error argo.missing at spec.ignoreDifferences[0]"],
-        ),
-        ("Pod", ["error argo.type at spec.ignoreDifferences[0]"]),
     ],
 )
 def test_an_entry_that_ignores_nothing_is_told(entry: Json, told: list[str]) -> None:

@@ -58,14 +58,20 @@ def test_a_commit_may_name_its_branch_and_other_pairs_are_told() -> None:
 def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> None:
     spec = GIT + (
         "recurseSubmodules: true\nignore: '*.md'\nsuspend: true\nsecretRef: {name: key}\n"
-        "include: [{repository: {name: lib}}]"
+        "sparseCheckout: [./deploy, lib]\n"
+        "include: [{repository: {name: lib}}, {repository: {name: x}, fromPath: /a, toPath: b}]"
     )
     found = the_source(declared("GitRepository", spec))
 
     assert found.id == SourceObject("GitRepository", "flux-system", "apps")
     assert found.source == GitSource(URL, GitRef(RefKind.BRANCH, "master"), submodules=True)
     assert (found.ignore, found.secret, found.suspended) == ("*.md", "key", True)
-    assert told(declared("GitRepository", spec)) == {"spec.include": "flux.unplayed"}
+    assert found.sparse == ("deploy", "lib")
+    assert [(one.source.name, one.pattern, one.into) for one in found.portions] == [
+        ("lib", ".", "lib"),
+        ("x", "a", "b"),
+    ]
+    assert told(declared("GitRepository", spec)) == {}
 
 
 def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
@@ -138,7 +144,12 @@ def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
         ("HelmChart", "chart: x", "spec.sourceRef.name", "flux.required"),
         ("GitRepository", GIT + "verify: {mode: HEAD}", "spec.verify", "flux.unplayed"),
         ("GitRepository", GIT + "provider: azure", "spec.provider", "flux.unplayed"),
-        ("GitRepository", GIT + "sparseCheckout: [a]", "spec.sparseCheckout", "flux.unplayed"),
+        (
+            "GitRepository",
+            GIT + "include: [{}]",
+            "spec.include[0].repository.name",
+            "flux.required",
+        ),
         ("GitRepository", GIT + "gitImplementation: go", "spec.gitImplementation", "flux.ignored"),
     ],
 )
@@ -146,7 +157,10 @@ def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str,
     found = declared(kind, spec)
 
     assert (field, code) in [(field_of(one), one.code) for one in found.findings]
-    refused = code in {"flux.address", "flux.required"} and field != "spec.interval"
+    refused = code in {"flux.address", "flux.required"} and field in {
+        "spec.url",
+        "spec.sourceRef.name",
+    }
     assert (the_source(found).source is None) == refused
 
 

@@ -63,9 +63,9 @@ def test_what_somebody_owns_is_not_the_units_to_delete() -> None:
 
 
 def test_an_object_of_another_unit_is_shared_with_it() -> None:
-    assert shared(noting({UNIT: "shop/db"}), SHOP) == "shop/db"
+    assert shared(noting({UNIT: "shop/db"}), WEB) == "shop/db"
 
 
 def test_an_object_of_the_unit_itself_or_of_nobody_is_not_shared() -> None:
-    assert shared(noting({UNIT: "shop/web"}), SHOP) is None
-    assert shared(noting({}), SHOP) is None
+    assert shared(noting({UNIT: "shop/web"}), WEB) is None
+    assert shared(noting({}), WEB) is None

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.dialect.documents import a_document
 from tidegate.dialect.manifests import read_manifests
-from tidegate.dialect.tracking import owner_of
+from tidegate.dialect.tracking import marks_of, owner_of
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.policy import Policy, Tracking
 from tidegate.model.reading import mapping
@@ -55,6 +55,41 @@ def test_argo_cd_tracks_by_application_kind_and_name() -> None:
 
     notes = mapping(msgspec.json.decode(manifest.body), "metadata", "annotations")
     assert notes == {"argocd.argoproj.io/tracking-id": "web:apps/Deployment:shop/web"}
+
+
+KEY = "app.kubernetes.io/instance"
+LONG = UnitId("Application", "", "team-a", f"{'w' * 53}-{'b' * 20}")
+
+
+@pytest.mark.parametrize("unit", [APPLICATION, ELSEWHERE, LONG])
+@pytest.mark.parametrize("labels_only", [False, True])
+def test_argo_cd_tracks_by_a_label_besides_or_alone(unit: UnitId, *, labels_only: bool) -> None:
+    policy = Policy(tracking=Tracking.ARGO, instance_label=KEY, labels_only=labels_only)
+    notes, labels = marks_of(unit, policy, WEB)
+
+    body: dict[str, Json] = {"metadata": {"annotations": {**notes}, "labels": {**labels}}}
+
+    assert owner_of(body, policy.owner_label) == unit.mark
+    assert (notes == {}) is labels_only
+    assert labels_only or len(labels[KEY]) <= 63
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes", "by_label", "by_note"),
+    [
+        ({KEY: "a"}, {}, "a", ""),
+        ({KEY: "a"}, {"argocd.argoproj.io/tracking-id": "b:/ConfigMap:x/y"}, "a", "b"),
+        ({}, {"argocd.argoproj.io/tracking-id": "b:/ConfigMap:x/y"}, "b", "b"),
+        ({KEY: "a"}, {"tidegate.dev/unit": "Application/argocd/c"}, "c", "c"),
+    ],
+)
+def test_whose_an_object_is_depends_on_what_argo_cd_goes_by(
+    labels: dict[str, Json], notes: dict[str, Json], by_label: str, by_note: str
+) -> None:
+    body: dict[str, Json] = {"metadata": {"labels": labels, "annotations": notes}}
+
+    assert owner_of(body, KEY).rpartition("/")[2] == by_label
+    assert owner_of(body).rpartition("/")[2] == by_note
 
 
 def test_what_nobody_marked_is_nobodys() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tidegate.documents import read
+from tidegate.documents.dump import to_json
 from tidegate.errors import Place
 from tidegate.flows.checking import check_units
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
 
 TEXT = """\
 apiVersion: v1
@@ -99,3 +102,55 @@ def test_a_file_that_is_gone_leaves_the_place_of_the_object() -> None:
 
 def test_nothing_is_found_in_what_is_right() -> None:
     assert check("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n") == ()
+
+
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"project": None}, "refused at spec.project"),
+        ({"destination": None}, "refused at spec.destination"),
+        ({"syncpolicy": {}}, "unknown at spec.syncpolicy"),
+        ({"syncPolicy": []}, "refused at spec.syncPolicy"),
+        ({"syncPolicy": {"automated": True}}, "refused at spec.syncPolicy.automated"),
+        ({"sources": ["web"]}, "refused at spec.sources[0]"),
+        ({"source": {"repoURL": "a", "path": 3}}, "refused at spec.source.path"),
+        (
+            {"source": {"repoURL": "a", "kustomize": {"oops": 1}}},
+            "unknown at spec.source.kustomize",
+        ),
+        ({"revisionHistoryLimit": "3"}, "refused at spec.revisionHistoryLimit"),
+        ({"info": [{"name": "a"}]}, "refused at spec.info[0].value"),
+        ({"ignoreDifferences": [{}]}, "refused at spec.ignoreDifferences[0].kind"),
+        ({"sourceHydrator": {"syncSource": {}}}, "refused at spec.sourceHydrator.drySource"),
+    ],
+)
+def test_what_a_server_says_of_an_application_is_said_once(
+    spec: dict[str, Json], told: str
+) -> None:
+    whole = {"project": "default", "destination": {}, **spec}
+    kept = {name: one for name, one in whole.items() if one is not None}
+    text = APPLICATION + "".join(
+        f"  {name}: {to_json(one).decode()}\n" for name, one in kept.items()
+    )
+
+    found = [f"{one.code.split('.')[1]} at {one.where.field}" for one in check(text) if one.where]
+
+    assert sum(one.startswith(told) for one in found) == 1, found
+
+
+def test_text_that_yaml_reads_as_a_number_is_to_be_put_in_quotes() -> None:
+    (finding,) = check(
+        f"{APPLICATION}  project: a\n  destination: {{}}\n"
+        "  source: {repoURL: a, targetRevision: 1.2}\n"
+    )
+
+    assert str(finding.where) == "shop.yaml:7:24 (spec.source.targetRevision)"
+    assert finding.fix == "put it in quotes"

@@ -22,7 +22,7 @@ SHOP = DestinationRule(server="*", name="", namespace="shop", where="team.yaml:5
 
 def living(kind: str, namespace: str = "shop") -> dict[str, Json]:
     ref = Ref(Kind("", "v1", kind), namespace, "old")
-    notes, _ = marks_of(WEB, Tracking.ARGO, ref)
+    notes, _ = marks_of(WEB, Policy(tracking=Tracking.ARGO), ref)
     metadata: Json = {"name": "old", "namespace": namespace, "annotations": {**notes}}
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
 

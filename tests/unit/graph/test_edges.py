@@ -101,11 +101,21 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
 def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
     call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+    bare = service.replace("spec: {", "spec: {clusterIP: None, ")
+    db = WEB.replace("web", "db")
 
-    assert lacking(together(WEB + call, service)) == lacks
-    assert (
-        lacking(together(WEB + call, service.replace("spec: {", "spec: {clusterIP: None, "))) == []
-    )
+    assert lacking(together(WEB + call, service, db)) == lacks
+    assert lacking(together(WEB + call, bare, db)) == []
+
+
+def test_pods_that_nobody_brings_for_a_service_are_missing_where_somebody_calls_it() -> None:
+    call = "        env: [{name: DB_HOST, value: db.shop.svc}]\n"
+    service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+    strange = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
+
+    assert lacking(together(WEB + call, service)) == ["pods of Service shop/db"]
+    assert lacking(together(WEB, service)) == []
+    assert "pods of Service shop/db" not in lacking(together(WEB + call, service, strange))
 
 
 def test_a_workload_does_not_call_itself() -> None:
@@ -327,3 +337,39 @@ def test_of_a_kind_with_two_makers_one_is_enough() -> None:
     ]
     assert len(found) == 2
     assert len({one.want for one in found}) == 1
+
+
+def a_task(container: str, volumes: str = "") -> str:
+    spec = f"{{restartPolicy: Never, containers: [{container}]{volumes}}}"
+    return (
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: task, namespace: shop}\n"
+        f"spec: {{template: {{spec: {spec}}}}}\n"
+    )
+
+
+def test_a_name_on_a_certificate_is_no_call() -> None:
+    args = 'args: [create, "--host=web,web.shop.svc", --namespace=shop, --secret-name=hook]'
+    maker = a_task(f"{{name: a, image: ingress-nginx/kube-webhook-certgen, {args}}}")
+    caller = a_task(f"{{name: a, image: acme/app, {args}}}")
+
+    assert "Service shop/web" not in edges_of(
+        graph_of_text(together(maker, SERVICE)), "Job shop/task"
+    )
+    assert "Service shop/web" in edges_of(graph_of_text(together(caller, SERVICE)), "Job shop/task")
+
+
+def test_a_script_that_is_mounted_and_run_calls() -> None:
+    mounted = "volumeMounts: [{name: scripts, mountPath: /scripts}]"
+    volumes = ", volumes: [{name: scripts, configMap: {name: scripts}}]"
+    script = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts, namespace: shop}\n"
+        "data: {smoke.sh: curl http://web.shop.svc/}\n"
+    )
+    runs = a_task(f"{{name: a, image: a, command: [sh, /scripts/smoke.sh], {mounted}}}", volumes)
+    other = a_task(f"{{name: a, image: a, command: [sh, /opt/smoke.sh], {mounted}}}", volumes)
+
+    called = edges_of(graph_of_text(together(runs, script, SERVICE)), "Job shop/task")
+    assert called["Service shop/web"].effect is Effect.FAILS
+    assert "Service shop/web" not in edges_of(
+        graph_of_text(together(other, script, SERVICE)), "Job shop/task"
+    )

@@ -17,7 +17,7 @@ from tidegate.graph.build import build_graph
 from tidegate.graph.circles import find_circles
 from tidegate.graph.paths import critical_path, why
 from tidegate.graph.reach import StepReach
-from tidegate.model.graph import Graph, GraphStep
+from tidegate.model.graph import Graph, GraphStep, NodeCheck
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Edge
 from tidegate.model.semantics import ARGOCD
@@ -98,7 +98,7 @@ def test_a_kind_that_nobody_can_judge_holds_nothing() -> None:
     text = CONFIG % 5 + MOUNTS
     known = [manifests_of(unit, text)]
     plan = build_plan(known, budget=lambda _: Ms(0))
-    graph = build_graph(known, plan, ground(), is_checked=lambda _unit, _body: False)
+    graph = build_graph(known, plan, ground(), check=lambda _unit, _body: NodeCheck(checked=False))
 
     assert find_circles(graph) == ()
 

@@ -28,6 +28,7 @@ SPECS: dict[str, Json] = {
     "PromotionStrategy": {"environments": [{"branch": "dev"}, {"branch": "live"}]},
     "ResourceBinding": {"clusters": [{"name": "east"}]},
     "StatefulSet": ROLLING,
+    **{kind: {"parentRefs": [{"name": "door"}]} for kind in ("TCPRoute", "TLSRoute", "UDPRoute")},
 }
 """What a kind must ask for to become Healthy at all."""
 NOT_PLAYED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.errors import PlanError
+from tidegate.errors import Place, PlanError
 from tidegate.model.plan import Edge, Step
 from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.testing.builders import a_name
@@ -61,6 +61,10 @@ def test_a_long_circle_is_told_in_a_short_sentence() -> None:
     names = [a_name(f"kustomization-number-{n}") for n in range(500)]
 
     with pytest.raises(PlanError) as raised:
-        refuse_circles({name: (names[at - 1],) for at, name in enumerate(names)})
+        refuse_circles(
+            {name: {names[at - 1]: Place("all.yaml", at)} for at, name in enumerate(names)}
+        )
 
     assert len(raised.value.problem) < 300
+    assert len(raised.value.hint) < 120
+    assert raised.value.where is not None

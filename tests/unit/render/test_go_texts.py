@@ -53,3 +53,39 @@ async def test_what_is_missing_is_an_error_where_the_set_says_so_unless_it_may_b
             await render_texts(("{{ .x }}",), ({"y": 1},), workers, ("missingkey=never",))
 
     assert made == (("{{ .x }}", "1"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ .a }}", "{{ .a }}"),
+        ("{{ .a.b }}", '{{ (dig "a" "b" nil .) }}'),
+        ("{{ $.a.b.c | upper }}", '{{ (dig "a" "b" "c" nil $) | upper }}'),
+        ("{{ $x.a.b }}", '{{ (dig "a" "b" nil $x) }}'),
+        ('{{ ".a.b" }} .a.b {{/* .a.b */}}', '{{ ".a.b" }} .a.b {{/* .a.b */}}'),
+        ("{{ (index .l 0).a.b }}", "{{ (index .l 0).a.b }}"),
+    ],
+)
+def test_a_field_of_a_field_is_asked_for_so_that_it_may_be_missing(text: str, said: str) -> None:
+    assert translated(text, patient=True) == said
+
+
+async def test_a_field_of_what_is_not_there_is_not_there_either() -> None:
+    texts = (
+        "{{ .a.b }}",
+        "{{ $.a.b.c }}",
+        "{{ if .a.b }}yes{{ else }}no{{ end }}",
+        '{{ .a.b | default "d" }}',
+        "{{ range .a.b }}x{{ end }}",
+        "{{ $x := .there }}{{ $x.is.not }}{{ $x.is.so }}",
+    )
+    there = {"there": {"is": {"so": 7}}}
+
+    async with helm_workers(count=1) as workers:
+        made = await render_texts(texts, (there,), workers)
+        with pytest.raises(RenderError, match="nil pointer evaluating"):
+            await render_texts(("{{ .a.b }}",), (there,), workers, ("missingkey=zero",))
+        with pytest.raises(RenderError, match="cannot be rendered"):
+            await render_texts(("{{ .a.b }}",), ({"a": 1},), workers)
+
+    assert made == (("<no value>", "<no value>", "no", "d", "", "<no value>7"),)

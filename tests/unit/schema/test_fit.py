@@ -149,6 +149,7 @@ BEYOND: dict[str, Body] = {
     "alternatives": {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "^a"}]},
     "a multiple": {"type": "integer", "multipleOf": 5},
     "a format": {"type": "string", "format": "ipv4"},
+    "a pattern that is none of Python's": {"type": "string", "pattern": r"^\p{L}+$"},
     "a rule of items": {"type": "array", "items": {"type": "string", "not": {"pattern": "a"}}},
 }
 WITHIN: dict[str, Body] = {

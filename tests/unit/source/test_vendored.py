@@ -11,8 +11,8 @@ from tests.fakes.chart_archives import a_chart
 from tests.fakes.fetching import an_access
 from tidegate.errors import SourceError
 from tidegate.model.source import ChartSource, GitSource, OciSource, SourceRef
-from tidegate.source import Access, Checkout, VendoredChart, fetch, find_vendored
-from tidegate.source.vendored import pick_vendored
+from tidegate.source import Access, Checkout, VendoredCharts, fetch
+from tidegate.source.vendored import VendoredChart, pick_vendored
 
 CHARTS = "https://charts.example.com/stable"
 
@@ -25,9 +25,15 @@ def write_chart(place: Path, name: str, version: str, more: str = "") -> Path:
 
 
 def found_in(root: Path) -> list[tuple[str, str, str]]:
+    return [
+        (one.name, one.version, one.path.relative_to(root).as_posix())
+        for one in charts_of(root).found
+    ]
+
+
+def charts_of(root: Path) -> VendoredCharts:
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir())
-    found = find_vendored(files, root)
-    return [(one.name, one.version, one.path.relative_to(root).as_posix()) for one in found]
+    return VendoredCharts(tuple(files), root)
 
 
 def test_every_chart_of_a_tree_is_found(tmp_path: Path) -> None:
@@ -104,9 +110,13 @@ def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None
     assert (str(found.path) if found else None) == path
 
 
-def having(tmp_path: Path, *charts: VendoredChart, checkouts: tuple[Checkout, ...] = ()) -> Access:
-    access = an_access(tmp_path, offline=True, checkouts=checkouts)
-    return msgspec.structs.replace(access, vendored=charts)
+def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> Access:
+    return an_access(tmp_path, offline=True, checkouts=checkouts)
+
+
+def having_all(tmp_path: Path) -> Access:
+    """An access to all charts that lie there."""
+    return msgspec.structs.replace(having(tmp_path), vendored=charts_of(tmp_path))
 
 
 @pytest.mark.parametrize("repository", [CHARTS, "oci://registry.example.com/acme"])
@@ -114,7 +124,7 @@ async def test_a_chart_that_cannot_be_fetched_is_the_one_of_the_repository(
     tmp_path: Path, repository: str
 ) -> None:
     place = write_chart(tmp_path / "redis", "redis", "17.0.1")
-    access = having(tmp_path, VendoredChart("redis", "17.0.1", place))
+    access = having_all(tmp_path)
 
     found = await fetch(ChartSource(repository, "redis", "^17"), access)
 
@@ -126,7 +136,7 @@ async def test_a_chart_that_cannot_be_fetched_is_the_one_of_the_repository(
 
 async def test_a_packed_chart_is_its_own_directory(tmp_path: Path) -> None:
     (tmp_path / "web-1.0.0.tgz").write_bytes(a_chart())
-    access = having(tmp_path, VendoredChart("web", "1.0.0", tmp_path / "web-1.0.0.tgz"))
+    access = having_all(tmp_path)
 
     found = await fetch(ChartSource(CHARTS, "web"), access)
 

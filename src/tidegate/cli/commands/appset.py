@@ -8,6 +8,7 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out, say_lines
 from tidegate.cli.unit_options import FILE, Given, takes
 
@@ -53,12 +54,14 @@ def generate(file: Path, params: bool, **told: Unpack[Given]) -> int:  # noqa: F
       tidegate appset generate argocd/platform.yaml --params
       tidegate appset generate argocd -o json --params --generator-data found.yaml
     """
+    doing = say_first(f"reading {file}")
     from tidegate.cli.asking import pointed_of, setting_of
     from tidegate.cli.running import run
     from tidegate.flows.appset import generate_sets
     from tidegate.report.sets import set_texts
 
     made = run(generate_sets(pointed_of(str(file), told), setting_of(told)))
+    doing.clear()
     for text in set_texts(made.rows, form=told["output"], params=params):
         if told["output"] == "names":
             say_lines(text.removesuffix("\n"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out, say, say_lines
 from tidegate.cli.unit_options import NARROWING, Given, takes
 
@@ -54,6 +55,7 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
       tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
+    doing = say_first(f"rendering {', '.join(what)}")
     from tidegate.cli.asking import pointed_of, setting_of
     from tidegate.cli.running import run
     from tidegate.flows.render import render_pointed
@@ -62,6 +64,7 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
     pointed = [pointed_of(one, told, checks=False) for one in what]
     results = run(render_pointed(pointed, setting_of(told)))
+    doing.clear()
     codes = [0]
     for one, made in zip(what, results, strict=True):
         codes += [

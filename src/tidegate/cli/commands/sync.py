@@ -26,6 +26,7 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
+    from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
     from tidegate.flows.rollout import Rolling
@@ -49,10 +50,11 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
     "--preflight",
-    type=click.Choice(["local", "server"]),
-    default="local",
+    type=click.Choice(["auto", "local", "server"]),
+    default="auto",
     show_default=True,
-    help="Ask the server about every object before the first write, or only where needed.",
+    help="What the server is asked about before the first write: what rules here leave open, only "
+    "what webhooks, policies and CRDs have a word in, or every object.",
 )
 @click.option(
     "--on-failure",
@@ -125,7 +127,9 @@ def _agreed(previews: list[Preview]) -> str:
     from tidegate.report.plan import summary_line
 
     if any(one.has_changes for one in previews):
-        agree((summary_line(one.differences) for one in previews), "Roll out?")
+        lines = [summary_line(one.differences) for one in previews]
+        lines += [f"note: {note}" for one in previews for note in one.contents]
+        agree(lines, "Roll out?")
     return " ".join(one.digest for one in previews)
 
 
@@ -156,7 +160,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
         options.say_notes(planned.notes)
         approved = approved_by(told["approved"], found.members)
         rolling = replace(rolling, left_out=left_out, approved=approved)
-        result = await _roll_out(screen, session, prepared, rolling, told)
+        result = await _roll_out(screen, session, prepared, rolling, (pointed, told))
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in screen.course.kept)
@@ -165,7 +169,11 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
 
 
 async def _roll_out(
-    screen: Screen, session: Session, prepared: Prepared, rolling: Rolling, told: Given
+    screen: Screen,
+    session: Session,
+    prepared: Prepared,
+    rolling: Rolling,
+    asked: tuple[Pointed, Given],
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
     from dataclasses import replace
@@ -174,17 +182,27 @@ async def _roll_out(
     from tidegate.flows.masters import hand_back, meet_masters
     from tidegate.flows.releases import make_releases
     from tidegate.flows.statuses import make_statuses
+    from tidegate.flows.syncing import plan_again
     from tidegate.model.event import Result
 
-    planned, findings = prepared.planned, prepared.findings
+    (pointed, told), planned, findings = asked, prepared.planned, prepared.findings
     takes_over, hands_back = told["take_over"], told["hand_back"]
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
+
+    async def read_again() -> Planned:
+        seals = told["take_broken_seals"]
+        newer = plan_again(pointed, session, told["resources"], takes_broken_seals=seals)
+        return met.hold_also(await newer)
+
     if not told["resources"]:  # of a part nobody can say how the whole is
         statuses = await make_statuses(met.planned, session, findings)
         rolling = replace(
             rolling, statuses=statuses, releases=await make_releases(met.planned, session)
         )
+    # In a simulated world nobody commits anything; a release is entered as it was begun.
+    if session.target.simulation is None and rolling.releases is None:
+        rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.fields import SPEC, check_fields
 from tidegate.dialect.argo.options import notes_of
 from tidegate.dialect.argo.requests import Body, without_silent_blocks
 from tidegate.dialect.argo.source import Owner, read_source
@@ -17,6 +16,7 @@ from tidegate.dialect.declared import Declared
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
+from tidegate.model.objects import Propagation
 from tidegate.model.project import ProjectClaim
 from tidegate.model.reading import labels_of, listed, mapping, part, text
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
@@ -25,6 +25,11 @@ KIND = "Application"
 OWN_SERVER, OWN_CLUSTER = "https://kubernetes.default.svc", "in-cluster"
 SKIPS = "argocd.argoproj.io/skip-reconcile"
 CASCADES = "resources-finalizer.argocd.argoproj.io"
+CASCADE_WAYS = {
+    "": Propagation.FOREGROUND,
+    "foreground": Propagation.FOREGROUND,
+    "background": Propagation.BACKGROUND,
+}
 TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 REF = re.compile(r"[a-zA-Z0-9_-]+")
 
@@ -40,15 +45,14 @@ def read_application(document: Document, namespace: str) -> Declared:
         why = "what it deploys goes by its name"
         telling.error("argo.name", ("metadata",), "an Application has no name", why, "write one")
         return Declared(findings=telling.findings)
-    check_fields(part(body, "spec") or {}, SPEC, ("spec",), telling)
     if part(body, "operation") is not None:
         why = "it asks for one sync, as soon as it is applied"
         telling.note("argo.operation", ("operation",), "`operation` is not played", why)
     destination = _destination(spec, telling)
     policy = read_policy(spec, telling)
-    finalizers = map(str, listed(body, "metadata", "finalizers"))
-    if any(one.partition("/")[0] == CASCADES for one in finalizers):
-        policy = msgspec.structs.replace(policy, cascades=True)
+    cascade = _cascade(body)
+    if cascade is not None:
+        policy = msgspec.structs.replace(policy, cascades=True, farewell=cascade)
     written = tuple(_written(spec, telling))
     _check_refs(written, telling)
     owner = Owner(
@@ -69,6 +73,15 @@ def read_application(document: Document, namespace: str) -> Declared:
         labels=labels_of(body),
     )
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
+
+
+def _cascade(body: Body) -> Propagation | None:
+    """How what it has brought goes with it, by the first finalizer that says so; None: it stays."""
+    for one in map(str, listed(body, "metadata", "finalizers")):
+        name, _, way = one.partition("/")
+        if name == CASCADES and way in CASCADE_WAYS:
+            return CASCADE_WAYS[way]
+    return None
 
 
 def _destination(spec: Body, telling: Telling) -> Destination:

@@ -31,7 +31,8 @@ IGNORES = "ignoreDifferences"
 EVERYTHING = "*/*"
 DELAY, METHOD = "controller.sync.wave.delay.seconds", "application.resourceTrackingMethod"
 LABEL_KEY, DEFAULT_LABEL = "application.instanceLabelKey", "app.kubernetes.io/instance"
-WITH_LABEL = frozenset({"label", "annotation+label"})
+LABEL = "label"
+WITH_LABEL = frozenset({LABEL, "annotation+label"})
 EXCLUSIONS, INCLUSIONS = "resource.exclusions", "resource.inclusions"
 
 
@@ -83,13 +84,15 @@ class Customs(msgspec.Struct, frozen=True, kw_only=True):
     filters: KindFilters = KindFilters()
     pause: Ms | None = None
     label: str = ""
+    labels_only: bool = False
     findings: tuple[Finding, ...] = ()
 
 
 def read_customs(settings: Mapping[str, Switch]) -> Customs:
     findings: list[Finding] = []
     ignores = [one for said in settings.values() for one in _ignores(said, findings)]
-    method, delay = settings.get(METHOD), settings.get(DELAY)
+    said, delay = settings.get(METHOD), settings.get(DELAY)
+    method = str(said.value) if said is not None else ""
     key = settings.get(LABEL_KEY)
     label = str(key.value) if key and key.value else DEFAULT_LABEL
     given = settings.get(EXCLUSIONS) or settings.get(INCLUSIONS)
@@ -102,7 +105,8 @@ def read_customs(settings: Mapping[str, Switch]) -> Customs:
         ignores=tuple(ignores),
         filters=filters,
         pause=_seconds(delay),
-        label=label if method is not None and str(method.value) in WITH_LABEL else "",
+        label=label if method in WITH_LABEL else "",
+        labels_only=method == LABEL,
         findings=tuple(findings),
     )
 
@@ -126,6 +130,7 @@ def with_customs(
         semantics=rules,
         ignores=(*policy.ignores, *customs.ignores),
         instance_label=customs.label,
+        labels_only=customs.labels_only,
     )
 
 

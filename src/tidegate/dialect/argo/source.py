@@ -8,7 +8,6 @@ from posixpath import normpath
 
 import msgspec
 
-from tidegate.dialect.argo.fields import SOURCE, Shape, check_fields, spelled
 from tidegate.dialect.argo.requests import (
     BLOCKS,
     Body,
@@ -22,12 +21,15 @@ from tidegate.dialect.argo.telling import Telling
 from tidegate.documents.document import FieldPath
 from tidegate.errors import Place
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import text
 from tidegate.model.rendering import ArgoBuild
 from tidegate.model.source import ChartSource, GitRef, GitSource, OciSource, RefKind, SourceRef
 from tidegate.model.unit import UnitSource
+from tidegate.schema.dialects import shape_of
+from tidegate.schema.shape import Shape, child
 
+APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 REGISTRY = "oci://"
 HEAD = frozenset({"", "HEAD"})
 RANGE = re.compile(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)
@@ -57,7 +59,6 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 def read_source(body: Body, owner: Owner) -> tuple[UnitSource | None, tuple[Finding, ...]]:
     """The source, or None where nothing can be had of it; and what there is to say."""
     telling = Telling(owner.where)
-    check_fields(body, SOURCE, owner.path, telling)
     tell_unplayed(body, owner.path, telling)
     source = _read(body, owner) if _is_whole(body, owner, telling) else None
     return source, telling.findings
@@ -71,27 +72,39 @@ def override_source(written: bytes, overrides: Sequence[Body]) -> Body:
     """
     source: Body = msgspec.json.decode(written)
     merged: Json = source
+    shape = shape_of(APPLICATION, "spec", "source")
     for override in overrides:
-        merged = _read_over(merged, spelled(override, SOURCE), SOURCE)
+        merged = _read_over(merged, _spelled(override, shape), shape)
     found = merged if isinstance(merged, dict) else {}
     kept = {key: source[key] for key in KEPT if key in source}
     return {**{key: one for key, one in found.items() if key not in KEPT}, **kept}
 
 
-def _read_over(old: Json, new: Json, shape: Shape) -> Json:
-    if shape is dict:
+def _spelled(value: Json, shape: Shape | None) -> Json:
+    """The value with its keys in their own case: JSON is read by Go, which takes any."""
+    if shape is None:
+        return value
+    if isinstance(value, list) and shape.items is not None:
+        return [_spelled(one, shape.items()) for one in value]
+    if not isinstance(value, dict) or shape.values is not None:
+        return value
+    known = {name.lower(): name for name in shape.fields}
+    names = {key: known.get(key.lower(), key) for key in value}
+    return {names[key]: _spelled(one, child(shape, names[key])) for key, one in value.items()}
+
+
+def _read_over(old: Json, new: Json, shape: Shape | None) -> Json:
+    if shape is not None and shape.is_open:
         return _patched(old, new)
     if new is None:
         return old
-    if isinstance(new, list) and isinstance(old, list) and isinstance(shape, list):
+    if isinstance(new, list) and isinstance(old, list) and shape and shape.items:
         there = [*old[: len(new)], *[None] * (len(new) - len(old))]
-        return [_read_over(was, one, shape[0]) for was, one in zip(there, new, strict=True)]
-    if isinstance(new, dict) and isinstance(shape, dict):
+        item = shape.items()
+        return [_read_over(was, one, item) for was, one in zip(there, new, strict=True)]
+    if isinstance(new, dict) and shape is not None:
         was = old if isinstance(old, dict) else {}
-        inner = {key.rstrip("!"): one for key, one in shape.items()}
-        made = {
-            key: _read_over(was.get(key), one, inner.get(key, object)) for key, one in new.items()
-        }
+        made = {key: _read_over(was.get(key), one, child(shape, key)) for key, one in new.items()}
         return {**was, **{key: one for key, one in made.items() if one is not None}}
     return new
 

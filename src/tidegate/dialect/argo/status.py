@@ -86,9 +86,9 @@ def sync_status(account: UnitAccount) -> str:
 
 
 def _is_extra(one: ObjectAccount) -> bool:
-    """Whether it is to be pruned, and says that nobody minds it."""
-    if one.is_wanted:
-        return False
+    """Whether it was pruned, or is to be and says that nobody minds it."""
+    if one.is_wanted or not one.lives:
+        return not one.is_wanted
     notes = mapping(_body(one), "metadata", "annotations")
     return "IgnoreExtraneous" in text(notes, EXTRANEOUS).split(",")
 

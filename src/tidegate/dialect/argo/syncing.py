@@ -79,9 +79,6 @@ def _retry(sync: Body, telling: Telling) -> Retry | None:
     if part(retry, "limit") is None:
         said, why = "nothing is tried again", "Argo CD takes a limit that is not there for 0"
         telling.warn("argo.retry", (*path, "limit"), said, why, "write `limit: 5`")
-    if is_set(retry, "refresh"):
-        said, why = "a retry stays with the revision that it began with", "`refresh` is not played"
-        telling.note("argo.retry", (*path, "refresh"), said, why)
     if factor < 1:
         said, why = "there is no pause between attempts", "each is multiplied by the factor"
         telling.warn("argo.retry", (*path, "backoff", "factor"), said, why, "write `factor: 2`")
@@ -93,6 +90,7 @@ def _retry(sync: Body, telling: Telling) -> Retry | None:
         first=Ms(first * max(0, factor)),
         factor=max(0, factor),
         cap=cap if cap > 0 else Ms(FOR_EVER),
+        refreshes=is_set(retry, "refresh"),
     )
 
 

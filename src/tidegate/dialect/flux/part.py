@@ -201,13 +201,18 @@ class FluxResource(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(self.spec.findings))
 
 
-def open_resource(document: Document, namespace: str) -> FluxResource:
-    """The resource of a document. One that names no namespace is in this one."""
+def open_resource(
+    document: Document, namespace: str, current: Collection[str] = CURRENT
+) -> FluxResource:
+    """The resource of a document. One that names no namespace is in this one.
+
+    `current`: the versions of its kind that Flux serves today.
+    """
     body, place = document.body, document.place
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     whole = Part(body, place, (), [])
     name = whole.part("metadata").text("name", needed=True)
-    if kind.version not in CURRENT:
+    if kind.version not in current:
         since = f"since {GONE[kind.version]}" if kind.version in GONE else "any more"
         whole.tell(
             "flux.version",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -18,6 +19,8 @@ from tidegate.model.source import (
     GitRef,
     GitSource,
     OciSource,
+    Portion,
+    Putting,
     RefKind,
     SourceObject,
     SourceRef,
@@ -32,20 +35,19 @@ REFS = {
 }
 """The first of these that a GitRepository has counts."""
 DEFAULT_BRANCH = GitRef(RefKind.BRANCH, "master")
+GIT = "GitRepository"
 OCI = "oci://"
 WEB = ("http://", "https://")
-SCHEMES = {"GitRepository": (*WEB, "ssh://"), "OCIRepository": (OCI,)}
+SCHEMES = {GIT: (*WEB, "ssh://"), "OCIRepository": (OCI,)}
 NOWHERE = {
     "Bucket": "files in a bucket of a cloud are not fetched",
     "ExternalArtifact": "another controller makes it, and only a cluster has it",
 }
 UNPLAYED = {
-    "include": "trees of other repositories are not put into it",
     "certSecretRef": "certificates come from this machine",
     "provider": "no cloud is asked for credentials",
     "proxySecretRef": "the proxy is that of this machine",
     "serviceAccountName": "no account of the cluster is used",
-    "sparseCheckout": "the whole tree is there",
     "verify": "signatures are not verified",
 }
 USUAL: dict[str, Json] = {"provider": "generic"}
@@ -63,6 +65,8 @@ def read_flux_source(document: Document, namespace: str) -> Declared:
         ignore=spec.text("ignore"),
         secret=spec.part("secretRef").text("name"),
         suspended=spec.flag("suspend"),
+        sparse=tuple(_sparse(spec)) if kind == GIT else (),
+        portions=tuple(_included(resource)) if kind == GIT else (),
     )
     if kind in NOWHERE:
         declared = replace(declared, problem=NOWHERE[kind])
@@ -83,14 +87,27 @@ class Sources(Protocol):
     def get(self, named: SourceObject, /) -> DeclaredSource | None: ...
 
 
-def resolve(named: SourceObject, declared: Sources) -> DeclaredSource | None:
+def resolve(
+    named: SourceObject, declared: Sources, inside: frozenset[SourceObject] = frozenset()
+) -> DeclaredSource | None:
     """What a unit's source is in the end; None where nobody declares it.
 
     The `id` of what a HelmChart stands for says which chart: its name, or its path in the tree.
+    `inside`: what it is a part of.
     """
-    found = declared.get(SourceObject(named.kind, named.namespace, named.name))
+    own = SourceObject(named.kind, named.namespace, named.name)
+    found = declared.get(own)
     if found is None:
         return None
+    if own in inside:
+        return replace(found, source=None, portions=(), problem=f"`{own}` is a part of itself")
+    found = replace(
+        found,
+        portions=tuple(
+            replace(one, declared=resolve(one.source, declared, inside | {own}))
+            for one in found.portions
+        ),
+    )
     match found.source:
         case ChartSource() as repository:
             whole = replace(repository, chart=named.chart, version=named.version)
@@ -140,6 +157,26 @@ def _fetched(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource
     if not url.startswith(schemes):
         return replace(declared, problem="it has no address that Flux would take")
     return replace(declared, source=source)
+
+
+def _sparse(spec: Part) -> Iterator[str]:
+    """Git takes them as beginnings of paths, from the root on."""
+    for said in spec.words("sparseCheckout"):
+        yield said.removeprefix("./")
+
+
+def _included(resource: FluxResource) -> Iterator[Portion]:
+    """Trees of other repositories of the same namespace, each at a place of its own."""
+    for one in resource.spec.parts("include"):
+        name = one.part("repository").text("name", needed=True)
+        if name:
+            yield Portion(
+                source=SourceObject(GIT, resource.home, name),
+                pattern=one.tree_path("fromPath"),
+                into=one.tree_path("toPath") if one.text("toPath") else name,
+                how=Putting.WHOLE,
+                where=one.at(),
+            )
 
 
 def _repository_schemes(spec: Part) -> tuple[str, ...]:

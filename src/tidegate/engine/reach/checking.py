@@ -15,7 +15,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Compared, Stand, Standing, Written
 from tidegate.model.journal import Entry
 from tidegate.model.objects import Live, Spot
-from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_bytes
+from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
 from tidegate.model.unit import UnitId
 
@@ -75,7 +75,7 @@ class Examiner:
 
 def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
     """Whether an object is put there or, where that needs no consent or has it, taken away."""
-    if item.deed is Deed.AWAIT:
+    if item.deed in AWAITED:
         return False
     if item.deed is Deed.DELETE:
         return (consents or not item.asks) and standing.stand is not Stand.ABSENT

@@ -29,13 +29,13 @@ from tidegate.engine.reach.probing import defined_kinds
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Stand, Standing
 from tidegate.model.objects import Kind, Ref, Served, Spot
-from tidegate.model.plan import Deed, Item
+from tidegate.model.plan import AWAITED, Deed, Item
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 NAMESPACE = Kind("", "v1", "Namespace")
-NEVER_WRITTEN = frozenset({Deed.DELETE, Deed.AWAIT, Deed.LEAVE})
+NEVER_WRITTEN = AWAITED | {Deed.DELETE, Deed.LEAVE}
 
 
 class Definition(NamedTuple):
@@ -121,27 +121,32 @@ class Surroundings:
         plural = brought.spot.ref.name.partition(".")[0]
         return (Served(kind, plural, bool(spot.ref.namespace), (), ()),)
 
-    def takers(self, guards: Guards, item: Item, standing: Standing) -> tuple[Guard, ...]:
-        """Those who have a word in the writing of an object."""
+    def takers(
+        self, guards: Guards, item: Item, standing: Standing, *, place: str = ""
+    ) -> tuple[Guard, ...]:
+        """Those who have a word in the writing of an object, here or in another `place`."""
         spot = standing.spot
         operation = "UPDATE" if standing.stand is Stand.DIFFERENT else "CREATE"
         found = guards.of_kind(spot.ref.kind, operation, partial(self._kinds, spot))
         if not found:
             return ()
-        sight = self._sight(spot, item)
+        sight = self._sight(spot, item, place or spot.ref.namespace)
         return tuple(guard for guard in found if takes(guard, sight))
 
-    def _sight(self, spot: Spot, item: Item) -> GuardSight:
+    def lacks_namespace(self, spot: Spot) -> bool:
+        """Whether an object's namespace comes with the plan, and is not there yet."""
+        place = Spot(spot.cluster, Ref(NAMESPACE, "", spot.ref.namespace))
+        return place in self._namespaces and place not in self.outlook.lives
+
+    def _sight(self, spot: Spot, item: Item, namespace: str) -> GuardSight:
         """What selectors see of an object when it is written."""
         labels = self._labels(spot, item)
         if spot.ref.kind == NAMESPACE:
             return GuardSight(labels, spot.ref.name, labels)
-        place = Spot(spot.cluster, Ref(NAMESPACE, "", spot.ref.namespace))
+        place = Spot(spot.cluster, Ref(NAMESPACE, "", namespace))
         planned = self._namespaces.get(place)
         known = planned is not None or place in self.outlook.lives
-        return GuardSight(
-            labels, spot.ref.namespace, self._labels(place, planned) if known else None
-        )
+        return GuardSight(labels, namespace, self._labels(place, planned) if known else None)
 
     def _labels(self, spot: Spot, item: Item | None) -> Body:
         live = self.outlook.lives.get(spot)

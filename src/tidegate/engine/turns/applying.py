@@ -9,7 +9,7 @@ from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
 from tidegate.model.event import LEFT, StepState, Told
 from tidegate.model.objects import Propagation
-from tidegate.model.plan import Deed, Item
+from tidegate.model.plan import AWAITED, Deed, Item
 from tidegate.model.semantics import Vanishing
 
 UNCONFIRMED = "Unconfirmed"
@@ -72,7 +72,7 @@ def _put(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.DELETE:
         _put_away(turn, run)
         return
-    if run.item.deed is Deed.AWAIT:
+    if run.item.deed in AWAITED:
         run.state = ItemState.GATING
         return
     match run.stand:
@@ -227,8 +227,8 @@ def gone(turn: Turn, heard: words.Gone) -> None:
                 continue
             _deleted(turn, run)
             _go_on_with(turn, run.step)
-        elif run.item.deed is Deed.AWAIT:
-            run.judged = None
+        elif run.item.deed in AWAITED:
+            run.judged, run.stand = None, words.Stand.ABSENT
             _go_on_with(turn, run.step)
         elif run.written and run.written.uid == heard.uid and _is_missed(run):
             _vanished(turn, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.turns.ordering import settle_part, skip_behind, start_unit
+from tidegate.engine.turns.ordering import rest, settle_part, skip_behind, start_unit
 from tidegate.engine.turns.rollout import Turn, UnitRun
 from tidegate.engine.turns.waiting import leave_slot
 from tidegate.engine.vocabulary import (
@@ -12,6 +12,7 @@ from tidegate.engine.vocabulary import (
     Journaled,
     Lent,
     LetGo,
+    Refreshed,
     Stopped,
 )
 from tidegate.model.event import StepState, Told
@@ -30,7 +31,18 @@ def stop(turn: Turn, heard: Stopped) -> None:
         turn.touched[heard.unit] = unit
 
 
-def approve(turn: Turn, heard: Approved) -> None:
+def allow(turn: Turn, heard: Approved | Refreshed) -> None:
+    """Nobody holds a step or a unit any longer."""
+    if isinstance(heard, Approved):
+        _approve(turn, heard)
+        return
+    unit = turn.rollout.units.get(heard.unit)
+    if unit is not None:
+        unit.outdated = unit.asked = False
+        start_unit(turn, unit)
+
+
+def _approve(turn: Turn, heard: Approved) -> None:
     """Somebody lets a step through its barrier, or a unit begin."""
     step = turn.rollout.steps.get(heard.step)
     if step is not None:
@@ -87,6 +99,8 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     elif unit.unheld and unit.is_new:
         return  # there may be something to forget, though nothing is to be done
     if unit.unfinished:
+        if not any(step.state in BEGUN for step in unit.steps):
+            rest(turn, unit)
         return
     if unit.hooked and not unit.stopped:
         unit.hooked = False

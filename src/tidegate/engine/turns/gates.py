@@ -8,8 +8,9 @@ import msgspec
 
 from tidegate.engine.fences import Doubt, Proof, doubt, is_probed, proof_of
 from tidegate.engine.turns.rollout import ItemRun
+from tidegate.engine.vocabulary import Stand
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Deed
+from tidegate.model.plan import AWAITED, Deed
 from tidegate.model.semantics import Semantics
 from tidegate.model.verdict import Health, Verdict
 
@@ -40,12 +41,13 @@ OPEN = Weighed(Weight.OPENS)
 UNKNOWN = Weighed(Weight.WAITS, "NoVerdict", "nothing is known of it yet")
 
 ABSENT = Weighed(Weight.WAITS, "Missing", "it is not there yet")
+PRESENT = Weighed(Weight.WAITS, "Present", "it is still there")
 
 
 def weigh(run: ItemRun, now: Ms) -> Weighed:
     """Weigh the last verdict of an object that is written, or awaited."""
     rules = run.step.rules
-    if run.item.deed is Deed.AWAIT:
+    if run.item.deed in AWAITED:
         return _weigh_awaited(run, rules, now)
     if run.judged is None or run.written is None:
         return UNKNOWN
@@ -63,8 +65,13 @@ def weigh(run: ItemRun, now: Ms) -> Weighed:
 
 def _weigh_awaited(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
     """What is not ours must be there, and its status must speak of the text that it has."""
+    if run.item.deed is Deed.AWAIT_ABSENT:
+        is_gone = run.judged is None and run.stand is Stand.ABSENT
+        return OPEN if is_gone else PRESENT
     if run.judged is None:
         return ABSENT
+    if run.item.deed is Deed.AWAIT_PRESENT:
+        return OPEN
     verdict = run.judged.verdict
     seen, kind = verdict.speaks_of, run.item.ref.kind
     tells = bool(seen) or proof_of(kind) is Proof.OBSERVED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
-from tidegate.engine.turns.waiting import hold_due, keep_slot, may_start
+from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
@@ -31,7 +31,7 @@ def begin(turn: Turn, heard: Begun) -> None:
 def add(rollout: Rollout, plan: Plan | Fragment) -> list[StepRun]:
     """Take units, steps and edges into the rollout; ends of edges must be known by then."""
     for slots in plan.slots:
-        rollout.slots.setdefault(slots.group, SlotsRun(slots.group, slots.limit))
+        rollout.slots.setdefault(slots.group, SlotsRun(slots.group, slots.limit, slots.rests))
     for unit in plan.units:
         if unit.id not in rollout.units:
             rollout.running += 1
@@ -155,7 +155,15 @@ def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
 def start_unit(turn: Turn, unit: UnitRun) -> None:
     """Start what only waited for leave."""
     for step in unit.steps:
-        release(turn, step)
+        if not step.unmet and step.state is StepState.WAITING:
+            start(turn, step)
+
+
+def rest(turn: Turn, unit: UnitRun) -> None:
+    """Leave the worker to others until there is something to do, where a unit has one."""
+    if unit.slots is not None and unit.slots.rests and unit.admitted:
+        for waiting in leave_slot(unit):
+            start_unit(turn, waiting)
 
 
 def foreseen(turn: Turn, heard: Foreseen) -> None:
@@ -203,6 +211,7 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
 
 def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:
     again = Ms(turn.now + pause)
+    step.unit.outdated |= step.rules.retry.refreshes
     turn.tell(Told.RETRY_PLANNED, step, reason=reason, sentence=sentence, until=again)
     steps = [step]
     if step.rules.retry.whole:
@@ -211,6 +220,7 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
         for after in one.after if one.state is StepState.PASSED else ():
             after.unmet += 1  # of another unit, which may not have begun
         reset(one)
+    rest(turn, step.unit)
     for one in steps:
         one.not_before = again
         one.unmet = sum(_holds(before) for before in one.before)

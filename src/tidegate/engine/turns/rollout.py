@@ -21,7 +21,7 @@ from tidegate.engine.vocabulary import (
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref, Spot
-from tidegate.model.plan import Deed, Item, PlannedUnit, Step
+from tidegate.model.plan import AWAITED, Item, PlannedUnit, Step
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 
@@ -128,7 +128,7 @@ class StepRun:
     @property
     def is_at_work(self) -> bool:
         """Whether something of it may be written: it has begun, and not only to wait."""
-        waits = all(run.item.deed is Deed.AWAIT for run in self.items)
+        waits = all(run.item.deed in AWAITED for run in self.items)
         return not waits and self.state is not StepState.WAITING and not self.is_final
 
     @property
@@ -151,6 +151,10 @@ class UnitRun:
     """How many answers to commands are outstanding."""
     attempts: int = 0
     """How often all of it was tried again."""
+    outdated: bool = False
+    """Before it is tried again, it is asked what its source has by then."""
+    asked: bool = False
+    """That was done, and no answer has come."""
     unheld: bool = False
     """Somebody else may hold it: nothing of it is begun."""
     wanted: bool = False
@@ -184,6 +188,8 @@ class SlotsRun:
 
     group: str
     limit: int
+    rests: bool = False
+    """Who has failed, or waits for its next try or for others, has no slot."""
     under_way: int = 0
     failed: list[UnitId] = field(default_factory=list)
     """Units that have failed, and keep their slots: who says how many may break at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
-from tidegate.engine.vocabulary import AwaitApproval, Take
+from tidegate.engine.vocabulary import AwaitApproval, Refresh, Take
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.sync_window import find_hold
@@ -13,7 +13,7 @@ from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
-    free = _is_let_through(turn, step) and _is_in_time(turn, step)
+    free = _is_let_through(turn, step) and _is_in_time(turn, step) and _is_fresh(turn, step)
     return free and _is_ours(turn, step) and _is_admitted(turn, step)
 
 
@@ -60,6 +60,15 @@ def _is_in_time(turn: Turn, step: StepRun) -> bool:
         turn.ring_at(hold.until, step)
     _tell(turn, _shown(step), "Window", f"the {hold.window.title} holds it", hold.until)
     return False
+
+
+def _is_fresh(turn: Turn, step: StepRun) -> bool:
+    """Whether nobody has to look what the source of the unit has by now."""
+    unit = step.unit
+    if unit.outdated and not unit.asked:
+        unit.asked = True
+        turn.order(Refresh(unit.unit.id))
+    return not unit.outdated
 
 
 def _shown(step: StepRun) -> StepRun:
@@ -124,7 +133,8 @@ def _awaits_its_group(unit: UnitRun) -> bool:
 def leave_slot(unit: UnitRun) -> list[UnitRun]:
     """A unit is at rest: those that waited for its slot, the first first.
 
-    One that failed keeps it. If all are kept so, whoever waits has to hear of that.
+    One that failed keeps it, unless it is a worker's. If all are kept so, whoever waits must hear
+    of that.
     """
     slots = unit.slots
     if slots is None:
@@ -132,7 +142,7 @@ def leave_slot(unit: UnitRun) -> list[UnitRun]:
     slots.queue.pop(unit.unit.id, None)
     if unit.admitted:
         unit.admitted = False
-        if unit.failed and not unit.unit.policy.carries_on:
+        if unit.failed and not unit.unit.policy.carries_on and not slots.rests:
             slots.failed.append(unit.unit.id)
         else:
             slots.under_way -= 1

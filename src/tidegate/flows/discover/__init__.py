@@ -58,7 +58,7 @@ from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
-from tidegate.source import fetch, find_vendored
+from tidegate.source import VendoredCharts, fetch
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", "is_called"]
 
@@ -100,11 +100,11 @@ async def discover(
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
-        members = [one.unit for family in found.families for one in family.members]
+        members = [one for family in found.families for one in family.members]
         told = (
             *found.findings,
             *tell_rolling(found.families, found.settings),
-            *tell_denied(members, found.settings),
+            *tell_denied(((one.unit, one.bases) for one in members), found.settings),
         )
         return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
@@ -128,7 +128,7 @@ async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedS
     found, findings = list[GeneratedSet](), [*homes.findings, *scan.broken]
     async with Workshop(homes.setting) as workshop:
         generating = Generating(workshop, scan, spot.config, pointed.generator_data)
-        for declared in (one for name, one in scan.declared.items() if scan.is_below(name)):
+        for _, declared in scan.declared_below:
             found += [await generating.generate(one) for one in declared.sets]
             findings += declared.findings if declared.sets else ()
     return found, findings
@@ -224,7 +224,7 @@ async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
     """The tree around a spot, and how things may be had there."""
     setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
     scan = await _scan(spot, setting)
-    return scan, replace(setting, vendored=find_vendored(scan.files, scan.root))
+    return scan, replace(setting, vendored=VendoredCharts(scan.files, scan.root))
 
 
 async def _scan(spot: _Target, setting: Setting) -> Scan:
@@ -248,7 +248,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families, scan=scan)
-    return _concluded(families, scan, way, homes.findings)
+    return await _concluded(families, scan, way, homes.findings)
 
 
 async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
@@ -282,16 +282,18 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
     told = (*homes.findings, *circles, *more, *scan.broken)
-    return replace(_concluded(_sorted(families), scan, way, told), is_repository=True)
+    found = await _concluded(_sorted(families), scan, way, told)
+    return replace(found, is_repository=True)
 
 
-def _concluded(
+async def _concluded(
     families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
 ) -> Discovered:
     """The families as their controllers would run them: by settings and projects of theirs."""
     found = find_settings((one for family in families for one in family.members), scan)
     settings = {**{one.name: one for one in way.config.settings}, **found}
     projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    await projects.look(families, way.lives)
     governed, refused = projects.govern(families)
     customs = read_customs(settings)
     kept, excluded = without_excluded(governed, customs.filters)

@@ -27,7 +27,7 @@ from tidegate.flows.discover.scan import Scan
 from tidegate.flows.discover.sets import GeneratedSet, Generating
 from tidegate.flows.discover.surroundings import Neighbourhood
 from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.units import FindData
+from tidegate.flows.rendering.trees import FindData
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import Detected, Directory, FluxDetails, Overlay
 from tidegate.model.source import LocalSource
@@ -48,6 +48,11 @@ class Member:
     @property
     def documents(self) -> tuple[Document, ...]:
         return self.rendered.documents if isinstance(self.rendered, Rendered) else ()
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """What its overlays take from elsewhere."""
+        return self.rendered.bases if isinstance(self.rendered, Rendered) else ()
 
 
 def refuse_unrendered(members: Iterable[Member]) -> None:

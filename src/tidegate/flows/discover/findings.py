@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec import structs
+
+from tidegate.dialect.tracking import SET
 from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place, SourceError, TidegateError, foreign
@@ -35,12 +38,14 @@ def _of_sets(scan: Scan) -> Iterator[Finding]:
 
 def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
     ids = {name for family in families for name in family.ids}
+    yield from _taken(families, scan)
     for family in families:
         yield from family.findings
         said = [*_of_entry(family, scan)]
         for member in family.members:
             said += member.declared.findings
-            said += _checked(member.documents, member.declared.findings, scan)
+            checked = _checked(member.documents, member.declared.findings, scan)
+            said += _once(checked) if member.unit.id.kind == SET else checked
         yield from said
         wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
         for member in family.members:
@@ -71,6 +76,38 @@ def _checked(
     for one in check_units(documents, text_of=lambda name: (scan.root / name).read_bytes()):
         if one.where is None or (one.where.name, one.where.field) not in known:
             yield one
+
+
+def _taken(families: Iterable[Family], scan: Scan) -> Iterator[Finding]:
+    """Applications that somebody has written, that a set generates, too, and that nobody else has.
+
+    Where another entry brings the written one, the two entries are alternatives.
+    """
+    units = [member.unit for family in families for member in family.members]
+    places = {str(unit.where) for unit in units}
+    loose = (one for one in scan.candidates if not one.made_by and str(one.where) not in places)
+    written = {one.id: one for one in loose}
+    for unit in units:
+        one = written.get(unit.id) if unit.made_by else None
+        if one is not None:
+            yield Finding(
+                code="units.twice",
+                severity=Severity.ERROR,
+                sentence=f"`{unit.id}` is written down, and `{unit.made_by}` generates it, too",
+                where=one.where,
+                why=f"it is generated at {unit.where}, and the set writes over what is there",
+                fix="remove one of the two, or give it another name",
+            )
+
+
+def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """What is wrong with one field of many Applications that one template makes is said once."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for one in findings:
+        found.setdefault((one.code, one.where.field if one.where else ""), []).append(one)
+    for first, *others in found.values():
+        more = f"; the same goes for {len(others)} more of its set" if others else ""
+        yield structs.replace(first, why=f"{first.why}{more}")
 
 
 def not_rendered(member: Member) -> Iterator[Finding]:

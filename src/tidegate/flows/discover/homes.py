@@ -17,7 +17,7 @@ from tidegate.flows.config import called
 from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.source import GitSource, SourceObject, SourceRef
+from tidegate.model.source import DeclaredSource, GitSource, SourceObject, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
@@ -124,11 +124,20 @@ def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
             if isinstance(source, SourceObject):
                 found = scan.sources.find(source, file)
                 source = found[1].source if found else None
+                yield from _of_parts(found[1], scan, file) if found else ()
             if isinstance(source, GitSource):
                 yield _Wish(source.url, one.path, file)
-    for name, declared in scan.declared.items():
-        for each in declared.sets if scan.is_below(name) else ():
+    for _, declared in scan.declared_below:
+        for each in declared.sets:
             yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
+
+
+def _of_parts(made: DeclaredSource, scan: Scan, file: str) -> Iterator[_Wish]:
+    """An artifact is made of directories of repositories."""
+    for one in made.portions if made.source is None else ():
+        found = scan.sources.find(one.source, file)
+        if found and isinstance(found[1].source, GitSource):
+            yield _Wish(found[1].source.url, one.folder, file)
 
 
 def _folders(files: Iterable[str]) -> set[str]:

@@ -1,10 +1,12 @@
-"""AppProjects of a repository, and what they keep units from.
+"""AppProjects of a repository and of a cluster, and what they keep units from.
 
     projects = Projects.of(scan, settings, clusters)
+    await projects.look(families, lives)
     families, findings = projects.govern(families)
 
 A project goes by its name. Those that a family renders come before those that stand in files, and
-of these the nearest counts. `default` allows everything where nobody writes it down.
+of these the nearest counts; what the repository does not have may live in the cluster. `default`
+allows everything where nobody writes it down.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from tidegate.dialect.argo.permits import (
 )
 from tidegate.dialect.argo.projects import KIND, project_paths, read_project, with_global
 from tidegate.dialect.argo.sets.asking import KnownCluster
+from tidegate.dialect.tracking import ARGO_HOME
 from tidegate.documents import Document, FieldPath, find_places, read, read_value
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, foreign
 from tidegate.flows.discover.families import Family
 from tidegate.flows.discover.nearest import Nearest
 from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.sets import AskLives
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.identity import Identity
@@ -54,6 +58,7 @@ class Projects:
     settings: Mapping[str, Switch]
     clusters: Sequence[KnownCluster]
     _near: Nearest[str, Document] = field(default_factory=Nearest)
+    _living: dict[str, Document] = field(default_factory=dict)
     _read: dict[Place, Told] = field(default_factory=dict)
 
     @classmethod
@@ -65,6 +70,25 @@ class Projects:
             for one in filter(_is_project, documents):
                 found._near.add(text(one.body, "metadata", "name"), file, one)
         return found
+
+    async def look(self, families: Iterable[Family], lives: AskLives) -> None:
+        """Ask the clusters that have Applications for projects that the repository has not.
+
+        They are where Argo CD is, and that is where most Applications are.
+        """
+        wanted: dict[tuple[str, str], None] = {}
+        added = [text(one, "projectName") for one in _entries(self.settings.get(GLOBAL))]
+        for family in families:
+            own = self._rendered(family)
+            for unit in (one.unit for one in family.members):
+                names = [unit.claim.project, *added] if unit.claim is not None else []
+                if any(self._document(name, unit, own)[0] is None for name in names):
+                    homes = (ARGO_HOME, unit.id.namespace)
+                    wanted |= dict.fromkeys((unit.id.cluster, home) for home in homes)
+        for cluster, home in wanted:
+            for name, body in (await lives(KIND, cluster, home) or {}).items():
+                place = Place(f"{KIND} {home}/{name} in the cluster")
+                self._living.setdefault(name, Document(body, place))
 
     def govern(self, families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
         """The families with units that know their projects, and what these refuse."""
@@ -136,16 +160,23 @@ class Projects:
     def _find(
         self, name: str, near: Unit, own: Mapping[str, tuple[Document, str]]
     ) -> tuple[Project | None, tuple[Finding, ...]]:
-        document, home = own.get(name, (None, ""))
-        if document is None:
-            found = self._near.find(name, near.where.name if near.where else "")
-            document = found[1] if found else None
+        document, home = self._document(name, near, own)
+        document = document or self._living.get(name)
         if document is None:
             return None, ()
         if document.place not in self._read:
             place_of = _Places.of(document, self.scan)
             self._read[document.place] = read_project(document, home, place_of)
         return self._read[document.place]
+
+    def _document(
+        self, name: str, near: Unit, own: Mapping[str, tuple[Document, str]]
+    ) -> tuple[Document | None, str]:
+        """The project as the repository has it, and the namespace it goes to."""
+        if name in own:
+            return own[name]
+        found = self._near.find(name, near.where.name if near.where else "")
+        return found[1] if found else None, ""
 
     def _global(
         self, project: Project, near: Unit, own: Mapping[str, tuple[Document, str]]
@@ -245,9 +276,10 @@ def _missing(name: str, units: Sequence[Unit]) -> Finding:
     return Finding(
         code="argo.project-missing",
         severity=Severity.WARNING,
-        sentence=f"project `{foreign(name)}` of `{units[0].id}`{more} is not in the repository",
+        sentence=f"project `{foreign(name)}` of `{units[0].id}`{more} is not known here",
         where=where and replace(where, field="spec.project"),
-        why="what it allows is not known; without it Argo CD refuses the Application",
+        why="it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
+        " Application",
         fix="add the AppProject, or correct the name",
     )
 

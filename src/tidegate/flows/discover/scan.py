@@ -54,9 +54,9 @@ PARTS = (
 HOLDERS = ("ConfigMap", "Secret")
 Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
-_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/")
+_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
 _OWN_KINDS = re.compile(
-    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
+    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
 _ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
@@ -159,19 +159,24 @@ class Scan:
         """The units that stand below the place to look at, file after file."""
         return [
             unit
-            for name, declared in self.declared.items()
-            if self.is_below(name)
+            for name, declared in self.declared_below
             for unit in self.generated.get(name, declared).units
         ]
 
     @property
     def has_units(self) -> bool:
         """Whether something stands there that is a unit, or that generates some."""
-        return any(
-            declared.units or declared.sets
-            for name, declared in self.declared.items()
-            if self.is_below(name)
-        )
+        return any(declared.units or declared.sets for _, declared in self.declared_below)
+
+    @property
+    def declared_below(self) -> list[tuple[str, Declared]]:
+        """What is declared below the place to look at, file after file.
+
+        Where no text there names the dialects' own kinds, nothing else of the tree is read.
+        """
+        if not self._names_own_kinds_below:
+            return []
+        return [(name, one) for name, one in self.declared.items() if self.is_below(name)]
 
     def included_by(self, path: str) -> list[str]:
         """The overlays that name a file or a directory."""
@@ -223,11 +228,19 @@ class Scan:
             is_part = name in self._parts and name not in self._including
             if name.endswith(MANIFESTS) and not is_part and not self._is_hidden(name):
                 content = self._content(name)
-                if any(one in content for one in _GROUPS) and _OWN_KINDS.search(content):
+                if _names_own_kinds(content):
                     own.append((name, content))
                 if _DATA_KINDS.search(content):
                     data.append(name)
         return own, data
+
+    @cached_property
+    def _names_own_kinds_below(self) -> bool:
+        return any(
+            _names_own_kinds(self._content(name))
+            for name in self.files
+            if name.endswith(MANIFESTS) and self.is_below(name)
+        )
 
     @cached_property
     def _within(self) -> Within:
@@ -265,6 +278,10 @@ class Scan:
             is_hidden = last.startswith(".") or (last == TEMPLATES and above in self.charts)
             self._hidden[folder] = is_hidden or self._is_hidden_folder(above)
         return self._hidden[folder]
+
+
+def _names_own_kinds(content: bytes) -> bool:
+    return any(one in content for one in _GROUPS) and _OWN_KINDS.search(content) is not None
 
 
 def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:

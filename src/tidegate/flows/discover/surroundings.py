@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -20,7 +20,8 @@ from tidegate.dialect.flux.sources import resolve
 from tidegate.dialect.units import FLUX_HOME
 from tidegate.documents import Document
 from tidegate.flows.discover.scan import Held, Scan, holders
-from tidegate.flows.rendering.units import Data, data_of
+from tidegate.flows.rendering.trees import Data
+from tidegate.flows.rendering.units import data_of
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import DeclaredSource, GitSource, LocalSource, SourceObject
@@ -54,8 +55,8 @@ class Neighbourhood:
         named, details = one.source, one.details
         if not isinstance(named, SourceObject) or not isinstance(details, FluxDetails):
             return one
-        everywhere = _Everywhere(self.scan, unit.where.name if unit.where else "")
-        declared = resolve(named, self.sources) or resolve(named, everywhere)
+        near = unit.where.name if unit.where else ""
+        declared = resolve(named, _Everywhere(self.sources, self.scan, near))
         if declared is None:
             return self._of_checkout(one, named)
         return msgspec.structs.replace(
@@ -104,12 +105,15 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class _Everywhere:
-    """What is declared in the repository, the nearest by path."""
+    """What is declared by those above, and else in the repository, the nearest by path."""
 
+    above: Mapping[SourceObject, DeclaredSource]
     scan: Scan
     near: str
 
     def get(self, named: SourceObject) -> DeclaredSource | None:
+        if (known := self.above.get(named)) is not None:
+            return known
         found = self.scan.sources.find(named, self.near)
         return found[1] if found else None
 

@@ -13,7 +13,8 @@ from tidegate.flows.discover.sets import AskLives, Generating, nothing_lives
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.units import FindData, render_unit
+from tidegate.flows.rendering.trees import FindData
+from tidegate.flows.rendering.units import render_unit
 from tidegate.model.config import Config
 from tidegate.model.unit import Unit
 

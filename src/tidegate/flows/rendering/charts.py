@@ -26,11 +26,12 @@ REPOSITORIES = ("https://", "http://", "oci://")
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Objects before decryption, and what is not among them."""
+    """Objects before decryption, what is not among them, and remote bases that they are made of."""
 
     documents: tuple[Document, ...]
     weakened: tuple[Weakened, ...] = ()
     is_unread: bool = False
+    bases: tuple[str, ...] = ()
 
 
 UNREAD = Sealed((), is_unread=True)

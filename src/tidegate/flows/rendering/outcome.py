@@ -42,9 +42,9 @@ class Rendered:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from. `release`: the chart with its values, where it is one that
-    its unit keeps records of; `key` names all that it is made of, and it `is_known` where the
-    cluster has a record of that.
+    the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `release`: the
+    chart with its values, where it is one that its unit keeps records of; `key` names all that it
+    is made of, and it `is_known` where the cluster has a record of that.
     """
 
     documents: tuple[Document, ...]
@@ -55,6 +55,7 @@ class Rendered:
     notes: tuple[TidegateError, ...] = ()
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
+    bases: tuple[str, ...] = ()
     release: Release | None = None
     key: str = ""
     is_known: bool = False
@@ -71,6 +72,7 @@ class Rendered:
             weakened=tuple(lack for one in parts for lack in one.weakened),
             notes=tuple(note for one in parts for note in one.notes),
             is_unread=any(one.is_unread for one in parts),
+            bases=tuple(base for one in parts for base in one.bases),
         )
 
 

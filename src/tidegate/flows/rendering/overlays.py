@@ -36,6 +36,7 @@ async def build_overlay(
 ) -> Sealed:
     """The objects of an overlay. Kustomize has no network: what lies elsewhere is fetched here."""
     weakened: tuple[Weakened, ...] = ()
+    bases: list[str] = []
     while True:
         try:
             made = await _build(overlay, workshop, unsealing, how)
@@ -49,9 +50,10 @@ async def build_overlay(
             raise_all(tuple(one.why for one in weakened))
             raise
         else:
-            return replace(made, weakened=weakened)
+            return replace(made, weakened=weakened, bases=tuple(bases))
         fetched, unknown = await _fetch(absent, overlay.root, workshop)
         weakened += unknown
+        bases += [one for one, chart in absent.items() if chart is None]
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
 
 

@@ -42,6 +42,7 @@ async def render_request(
         locked=opened.locked,
         suspect=tuple(unsealing.suspect),
         weakened=made.weakened,
+        bases=made.bases,
         is_unread=made.is_unread,
     )
 

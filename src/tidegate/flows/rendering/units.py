@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, RenderError, SourceError, TidegateError, errors_of
+from tidegate.errors import Place, RenderError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.charts import chart_key
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
+from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
 from tidegate.model.ledger import Action, CrdPolicy
@@ -41,16 +40,6 @@ from tidegate.model.rendering import (
     Request,
     Restriction,
 )
-from tidegate.model.source import (
-    ChartSource,
-    GitSource,
-    LocalSource,
-    OciSource,
-    Revision,
-    Snapshot,
-    SourceObject,
-    SourceRef,
-)
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.glimpse import Marks
 from tidegate.render.helm import Reference, flux_layers
@@ -58,15 +47,9 @@ from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops import Keys
 from tidegate.render.substitute import Source, Variables, collect, substitute
-from tidegate.source import keyring_of_secret
-from tidegate.source.urls import read_git_url
-from tidegate.source.web import origin_of
 
 KUSTOMIZATION = "Kustomization"
 HOOK = "helm.sh/hook"
-Data: TypeAlias = Mapping[str, bytes]
-FindData: TypeAlias = Callable[[str, str, str], Data | None]
-"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
 
 
 def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
@@ -93,7 +76,7 @@ async def render_unit(
 ) -> Rendered | Unrendered:
     """The objects of a unit; what goes wrong is its own result."""
     try:
-        trees = [await _tree(one, workshop, find_data) for one in unit.sources]
+        trees = [await fetch_tree(one, workshop, find_data) for one in unit.sources]
         refs = {
             one.details.ref: tree.root
             for one, tree in zip(unit.sources, trees, strict=True)
@@ -156,37 +139,6 @@ def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
         hidden=tuple(rendered.hidden[at] for at in kept),
         notes=(*rendered.notes, *notes),
     )
-
-
-async def _tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:
-    details, source = wanted.details, wanted.source
-    declared = details.declared if isinstance(details, FluxDetails) else None
-    if isinstance(source, SourceObject):
-        problem = declared.problem if declared else f"nothing here declares `{source}`"
-        hint = "add that object to the repository, or map its address to a directory"
-        where = declared.where if declared else None
-        raise SourceError("source.object", problem, where=where, hint=hint)
-    if isinstance(source, LocalSource):
-        return Snapshot(source, Revision(), Path(source.path), ())
-    if declared is None:
-        return await workshop.fetch(source)
-    entries = (
-        find_data("Secret", declared.id.namespace, declared.secret) if declared.secret else None
-    )
-    name = f"Secret {declared.id.namespace}/{declared.secret}"
-    keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
-    return await workshop.fetch(source, declared.ignore, keyring)
-
-
-def _origin_of(source: SourceRef) -> str:
-    """Who is asked for a source: scheme, host, and port where it is not the usual one."""
-    match source:
-        case GitSource(url):
-            return read_git_url(url).origin
-        case ChartSource(repository=address) | OciSource(url=address):
-            return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
-        case LocalSource():
-            return ""
 
 
 async def _render(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,11 +15,11 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
-from tidegate.errors import TidegateError
+from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.source import Snapshot, SourceRef
+from tidegate.model.source import Portion, Snapshot, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
@@ -33,12 +33,14 @@ from tidegate.source import (
     Access,
     Cache,
     Checkout,
-    VendoredChart,
+    VendoredCharts,
     fetch,
     find_checkouts,
+    keep_directories,
     keyring_of,
     leave_out,
     leaves_out_texts,
+    put_together,
 )
 from tidegate.source.credentials import Keyring, Keyrings
 
@@ -118,7 +120,7 @@ class Setting:
     keys: Keys = field(default_factory=Keys)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
-    vendored: tuple[VendoredChart, ...] = ()
+    vendored: VendoredCharts = field(default_factory=VendoredCharts)
     offline: bool = False
     stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
@@ -189,11 +191,28 @@ class Workshop:
             access = msgspec.structs.replace(access, keyring=rings)
         try:
             tree = await fetch(source, access)
-            has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
-            leaves = ignore is not None and (ignore or has_rules or leaves_out_texts(tree.files))
-            return await leave_out(tree, ignore or "", access) if leaves else tree
+            return tree if ignore is None else await self.leave_out(tree, ignore)
         except TidegateError as error:
             return error
+
+    async def leave_out(self, tree: Snapshot, ignore: str) -> Snapshot:
+        """Without what these rules leave out, those of the tree, and those that always count."""
+        has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
+        if not (ignore or has_rules or leaves_out_texts(tree.files)):
+            return tree
+        return await leave_out(tree, ignore, await self.access(None))
+
+    async def keep_directories(
+        self, tree: Snapshot, wanted: Sequence[str], where: Place | None
+    ) -> Snapshot:
+        """These directories of a tree alone."""
+        return await keep_directories(tree, wanted, await self.access(None), where)
+
+    async def put_together(
+        self, own: Snapshot | None, parts: Sequence[tuple[Portion, Snapshot]]
+    ) -> Snapshot:
+        """One tree of several."""
+        return await put_together(own, parts, await self.access(None))
 
     async def workers_if_any(self) -> Workers | None:
         """Nothing where the Helm SDK is not installed."""

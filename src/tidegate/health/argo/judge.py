@@ -11,17 +11,20 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tidegate.documents.ready import read_ready
 from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, is_held, say
 from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import Rows, judge_cases
+from tidegate.health.rows import HealthRow, Rows, judge_cases
 from tidegate.model.objects import Kind
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Verdict
 
 Judge: TypeAlias = Callable[[Body], Verdict]
+Brought: TypeAlias = tuple[HealthRow, ...]
 HERE = Path(__file__).parent
+READY = HERE / "rows.ready"
 GATEWAY = "gateway.networking.k8s.io"
 ANY = "*"
 
@@ -87,5 +90,14 @@ def _unsupported(body: Body, kind: Kind) -> Verdict:
 @cache
 def builtin_rows() -> Rows:
     """The rows that stand for scripts which Argo CD brings."""
-    files = sorted((HERE / "rows").glob("*.yaml"))
-    return Rows.of(row for file in files for row in read_health_rows(file.read_bytes(), file.name))
+    texts = row_texts()
+    return Rows.of(read_ready(READY.read_bytes(), texts, Brought) or read_rows(texts))
+
+
+def row_texts() -> dict[str, bytes]:
+    """The files of these rows, by name."""
+    return {file.name: file.read_bytes() for file in sorted((HERE / "rows").glob("*.yaml"))}
+
+
+def read_rows(texts: dict[str, bytes]) -> Brought:
+    return tuple(row for name, text in texts.items() for row in read_health_rows(text, name))

@@ -53,13 +53,14 @@ def _stuck(scene: LintScene, case: WaitCase) -> RuleRemark:
     later = scene.step_of(maker) if maker else None
     comes = when(maker, later, beside=actor) if maker else "later"
     made = "" if case.edge.through is None or maker is None else f", which {name(maker.ref)} makes"
+    called = "deadlock, unless luck helps" if case.by_luck else "deadlock"
     return RuleRemark(
-        sentence=f"deadlock: {name(actor.ref)} in {turn(step)} waits for {_own_words(case)}{made}"
+        sentence=f"{called}: {name(actor.ref)} in {turn(step)} waits for {_own_words(case)}{made}"
         f" in {comes}",
         at=Mark(actor.document, case.edge.field),
         also=(Mark(maker.document),) if maker else (),
         story=tuple(_story(scene, case)),
-        severity=Severity.ERROR,
+        severity=Severity.WARNING if case.by_luck else Severity.ERROR,
         fix=_mend(case, step_name=turn(step)),
         semantics=(actor.unit.policy.semantics.name,),
     )
@@ -78,7 +79,11 @@ def _story(scene: LintScene, case: WaitCase) -> Iterator[str]:
     for link in case.way:
         yield f"before that, {link}"
     held = "this never opens" if case.edge.effect is not Effect.REFUSED else "this never happens"
-    yield f"that comes only when {turn(step)} of `{actor.unit.id}` is done: under {engine} {held}"
+    done = f"that comes only when {turn(step)} of `{actor.unit.id}` is done: under {engine}"
+    if case.by_luck:
+        yield f"{done} it is, if the gate looks before an operator has written a status; else never"
+    else:
+        yield f"{done} {held}"
 
 
 def _effect(case: WaitCase) -> str:

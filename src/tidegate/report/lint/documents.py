@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from tidegate.errors import Place, foreign
 from tidegate.model.finding import Finding, Severity
@@ -161,7 +161,7 @@ def _junit_case(one: Finding) -> Iterator[str]:
     spot = f"{place.name}:{place.line}" if place.line else place.name or one.code
     name = f"{one.code}: {foreign(one.sentence)}"
     yield f"    <testcase name={_attribute(name)} classname={_attribute(spot)}>"
-    body = escape(_clean(f"{place}\n{_words(one)}"))
+    body = escape(_clean(f"{place}\n{_words(one)}"), quote=False)
     if one.severity is Severity.NOTE:
         yield f"      <system-out>{body}</system-out>"
     else:
@@ -171,7 +171,8 @@ def _junit_case(one: Finding) -> Iterator[str]:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text))
+    """In quotes; a line break would be read as a space."""
+    return f'"{escape(_clean(text))}"'.replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def _clean(text: str) -> str:
@@ -220,7 +221,8 @@ def markdown_lines(report: LintReport) -> Iterator[str]:
 
 def _details(one: Finding) -> Iterator[str]:
     yield ""
-    yield f"<details><summary>{escape(one.code)}: {escape(foreign(one.sentence))}</summary>"
+    sentence = escape(foreign(one.sentence), quote=False)
+    yield f"<details><summary>{escape(one.code)}: {sentence}</summary>"
     yield ""
     yield from (f"{number}. {_cell(step)}" for number, step in enumerate(one.story, 1))
     if one.fix:

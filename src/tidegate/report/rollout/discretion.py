@@ -26,16 +26,27 @@ class Discretion:
     """Knows what must not be said."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # The longest first: a value may be the beginning of another.
-        long = {one for one in values if len(one) >= SHORTEST}
-        self._values = sorted(long, key=lambda value: (-len(value), value))
+        self._values: list[str] = []
         self._known: dict[str, str] = {}
+        self._learn(values)
+
+    def _learn(self, values: Iterable[str]) -> None:
+        # The longest first: a value may be the beginning of another.
+        long = {*self._values, *(one for one in values if len(one) >= SHORTEST)}
+        self._values = sorted(long, key=lambda value: (-len(value), value))
+        self._known.clear()
 
     @classmethod
     def of(cls, plan: Plan) -> Discretion:
         """Hides what a plan holds in secret, as it is and as it is written."""
+        made = cls()
+        made.learn(plan)
+        return made
+
+    def learn(self, plan: Plan) -> None:
+        """Hide what this plan holds, too."""
         items = (item for step in plan.steps for item in items_of(step))
-        return cls(
+        self._learn(
             value
             for item in items
             if item.body and (item.hidden or is_secret_kind(item.ref.kind.name))

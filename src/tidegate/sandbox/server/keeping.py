@@ -243,8 +243,12 @@ def check(body: Body, entry: KindEntry, asks: Iterable[Cause] | None = None) -> 
 
 def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> RefusedCall:
     """An intent that cannot be merged, in the words of the server."""
-    told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
+    told = "; ".join(f".{cause.field}: {_in_typed_words(cause)}" for cause in problems)
     group = f"{entry.kind.group}/{entry.kind.version}"
     where = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
     message = f"failed to create typed patch object ({where}): {told}"
     return RefusedCall(Invalid(message, tuple(sorted(problems))))
+
+
+def _in_typed_words(cause: Cause) -> str:
+    return "field not declared in schema" if cause.reason == "unknown" else cause.message

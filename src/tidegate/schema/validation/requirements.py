@@ -14,16 +14,17 @@ nothing stands.
     PVC             access modes, size
     Ingress         a rule or a default backend; path, path type, backend
     RoleBinding     its role
-    ConfigMap, Secret   keys; what a typed Secret must hold
+    ConfigMap, Secret   keys, size; what a typed Secret must hold
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
-from tidegate.schema.causes import forbidden, invalid, required, unsupported
+from tidegate.schema.causes import forbidden, invalid, required, too_long, unsupported
 from tidegate.schema.validation import agreement, names
 from tidegate.world.facts import Cause
 
@@ -33,11 +34,16 @@ Body = dict[str, Json]
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+MOST_DATA = 1024 * 1024
+"""Bytes that a ConfigMap or a Secret may hold."""
 _SECRETS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
+_SIGN_IN = "kubernetes.io/basic-auth"
+_KEY_PAIR = "kubernetes.io/ssh-auth"
+_ACCOUNT, _WHOSE = "kubernetes.io/service-account-token", "kubernetes.io/service-account.name"
 
 
 def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
@@ -94,14 +100,43 @@ def _config_map_problems(body: Body) -> Iterator[Cause]:
     yield from names.key_problems(binary, "binaryData")
     for key in (key for key in text if key in binary):
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    held = [*map(_plain, text.values()), *map(_decoded, binary.values())]
+    if sum(map(len, held)) > MOST_DATA:
+        yield too_long("[]", MOST_DATA)
 
 
 def _secret_problems(body: Body) -> Iterator[Cause]:
-    held: Body = {**mapping(body, "data"), **mapping(body, "stringData")}
-    yield from names.key_problems(held, "data")
-    for key in _SECRETS.get(str(body.get("type")), ()):
-        if key not in held:
-            yield required(f"data[{key}]")
+    data, text = mapping(body, "data"), mapping(body, "stringData")
+    yield from names.key_problems({**data, **text}, "data")
+    held = {key: _decoded(value) for key, value in data.items()}
+    held |= {key: _plain(value) for key, value in text.items()}
+    if sum(map(len, held.values())) > MOST_DATA:
+        yield too_long("data", MOST_DATA)
+    yield from _typed_problems(str(body.get("type")), held)
+    if body.get("type") == _ACCOUNT and not mapping(body, "metadata", "annotations").get(_WHOSE):
+        yield required(f"metadata.annotations[{_WHOSE}]")
+
+
+def _typed_problems(type_: str, held: dict[str, bytes]) -> Iterator[Cause]:
+    """What a Secret of a type must hold."""
+    keys = _SECRETS.get(type_, ())
+    yield from (required(f"data[{key}]") for key in keys if key not in held)
+    if type_ == _SIGN_IN and not {"username", "password"} & held.keys():
+        yield from (required(f"data[{key}]") for key in ("username", "password"))
+    if type_ == _KEY_PAIR and not held.get("ssh-privatekey"):
+        yield required("data[ssh-privatekey]")
+
+
+def _plain(value: Json) -> bytes:
+    return str(value or "").encode()
+
+
+def _decoded(value: Json) -> bytes:
+    """What stands there in base64. What is none cannot be read, and that is told elsewhere."""
+    try:
+        return base64.b64decode(str(value or ""))
+    except ValueError:
+        return b""
 
 
 _PROBES = ("exec", "grpc", "httpGet", "tcpSocket")

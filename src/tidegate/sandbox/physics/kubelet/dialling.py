@@ -5,7 +5,6 @@ own affair. So each call says what names it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from tidegate.knowledge.hosts import (
     fits_any,
     hosts_in,
     is_own_address,
+    scripts_of,
     service_of,
 )
 from tidegate.model.labels import matches
@@ -88,29 +88,12 @@ def _hosts(
 
 def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """Files of ConfigMaps that its command names, by their paths."""
-    words = command_of(container)
-    volumes = {text(one, "name"): one for one in mappings(pod.body, "spec", "volumes")}
-    for mount in mappings(container, "volumeMounts"):
-        source = mapping(volumes.get(text(mount, "name"), {}), "configMap")
-        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, text(source, "name")))
-        for key, written in mapping(found.body, "data").items() if found else ():
-            place = _place(mount, source, key)
-            if place and isinstance(written, str) and _is_named(place, words):
-                yield place, written
 
+    def find(name: str) -> Json:
+        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
+        return found.body if found else None
 
-def _place(mount: Json, source: Json, key: str) -> str:
-    """Where a key of a ConfigMap is mounted; empty where it is not."""
-    items = {text(one, "key"): text(one, "path") for one in mappings(source, "items")}
-    path = items.get(key, "") if items else key
-    folder, alone = text(mount, "mountPath").rstrip("/"), text(mount, "subPath")
-    if alone:
-        return folder if path == alone else ""
-    return f"{folder}/{path}" if path else ""
-
-
-def _is_named(place: str, words: str) -> bool:
-    return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
+    return scripts_of(container, pod.body.get("spec"), find)
 
 
 def does_poll(view: Visible, pod: Stored, container: Json, profile: Profile) -> bool:

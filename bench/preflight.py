@@ -1,0 +1,160 @@
+"""Dry runs before the first write of 3,000 objects on a real API server: their share of a rollout.
+
+Every ten objects are an app. Apps `of one chart` differ in names, images and values; of apps
+`by hand` no two are alike in ports, rights and resources. The share is of the time from the
+beginning of a rollout to its end: the time in which dry runs were under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from bench.engine.cluster import USER, Bench
+from plane import ControlPlane
+from tidegate.engine.reach.preflight import Preflight
+from tidegate.engine.site import Settings
+from tidegate.flows.wiring import open_world
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
+from tidegate.testing.rollouts import roll_out
+from tidegate.world.calls import Call, Ticket, Write
+from tidegate.world.facts import Answer, Fact
+from tidegate.world.protocol import World
+
+APPS = 300
+PER_APP = 10
+RBAC = "rbac.authorization.k8s.io"
+
+
+class Timed:
+    """A world that knows since when and until when it was asked to try something."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: set[Ticket] = set()
+        self._since = 0.0
+        self.asked = 0
+        self.seconds = 0.0
+
+    def now(self) -> Ms:
+        return self._world.now()
+
+    def submit(self, call: Call) -> None:
+        if isinstance(call.request, Write) and call.request.dry_run and call.request.ref.name:
+            self._since = self._since if self._open else time.perf_counter()
+            self._open.add(call.ticket)
+            self.asked += 1
+        self._world.submit(call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        return self._world.cancel(ticket)
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        facts = await self._world.wait(until)
+        answered = {fact.ticket for fact in facts if isinstance(fact, Answer)} & self._open
+        if answered:
+            self._open -= answered
+            now = time.perf_counter()
+            self.seconds += 0 if self._open else now - self._since
+        return facts
+
+    def wake(self) -> None:
+        self._world.wake()
+
+
+def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[Body, ...], ...]:
+    """The waves of an app; one that was written by hand is like no other."""
+    name, own = f"app-{number}", number if by_hand else 0
+    labels: Body = {"app": name}
+    limits: Body = {"cpu": f"{100 + own}m", "memory": "64Mi"}
+    container: Body = {
+        "name": name,
+        "image": f"registry.example.org/{name}:1.{number}",
+        "env": [{"name": "HOST", "value": f"db.{name}"}],
+        "envFrom": [{"configMapRef": {"name": name}}, {"secretRef": {"name": name}}],
+        "ports": [{"containerPort": 8080 + own, "name": "http"}],
+        "resources": {"limits": limits, "requests": limits},
+    }
+    pod: Body = {"containers": [container], "serviceAccountName": name}
+    template: Body = {"metadata": {"labels": labels}, "spec": pod}
+    selector: Body = {"matchLabels": labels}
+    ports: list[Json] = [{"port": 80, "targetPort": 8080 + own}]
+    incoming: Body = {"ports": [{"port": 8080 + own}]}
+    once: Body = {**pod, "restartPolicy": "Never"}
+    nightly: Body = {
+        "schedule": f"{own % 60} {own // 60} * * *",
+        "jobTemplate": {"spec": {"template": {"spec": once}}},
+    }
+    rule: Body = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    rights: Body = {**rule, "resourceNames": [f"secret-{own}"]}
+    role: Body = {"apiGroup": RBAC, "kind": "Role", "name": name}
+    account: Body = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    first = (
+        an_object("v1 ServiceAccount", name),
+        an_object("v1 Secret", name, stringData={"password": "secret"}),
+        a_config_map(name, text="x" * 500),
+        an_object(f"{RBAC}/v1 Role", name, rules=[rights]),
+        an_object(f"{RBAC}/v1 RoleBinding", name, roleRef=role, subjects=[account]),
+    )
+    budget: Body = {"selector": selector, "maxUnavailable": 1 + own}
+    second = (
+        an_object("apps/v1 Deployment", name, spec={"selector": selector, "template": template}),
+        an_object("v1 Service", name, spec={"selector": labels, "ports": ports}),
+    )
+    third = (
+        an_object("policy/v1 PodDisruptionBudget", name, spec=budget),
+        an_object(
+            "networking.k8s.io/v1 NetworkPolicy",
+            name,
+            spec={"podSelector": selector, "ingress": [incoming]},
+        ),
+        an_object("batch/v1 CronJob", name, spec=nightly),
+    )
+    return tuple(
+        tuple(_placed(body, namespace) for body in wave) for wave in (first, second, third)
+    )
+
+
+def _placed(body: Body, namespace: str) -> Body:
+    metadata = body["metadata"]
+    if not isinstance(metadata, dict):
+        raise TypeError(metadata)
+    return {**body, "metadata": {**metadata, "namespace": namespace}}
+
+
+def a_fleet(namespace: str, *, by_hand: bool) -> Plan:
+    apps = [an_app(number, namespace, by_hand=by_hand) for number in range(APPS)]
+    waves = (tuple(body for wave in parts for body in wave) for parts in zip(*apps, strict=True))
+    return a_plan(a_unit(*waves, name=namespace))
+
+
+async def run(bench: Bench, namespace: str, *, by_hand: bool) -> dict[str, float]:
+    await bench.make_namespace(namespace)
+    plan = a_fleet(namespace, by_hand=by_hand)
+    settings = Settings(holder=namespace, preflight=Preflight.AUTO)
+    async with open_world({"": None}, kubeconfig=str(bench.plane.kubeconfig(USER))) as world:
+        timed, begun = Timed(world), time.perf_counter()
+        ended = await roll_out(timed, plan, settings)
+        lasted = time.perf_counter() - begun
+    if ended.result != "passed":
+        raise RuntimeError(ended.events[-5:])
+    which = "by hand" if by_hand else "of one chart"
+    return {
+        f"{which}, dry runs": timed.asked,
+        f"{which}, rollout, s": lasted,
+        f"{which}, share of dry runs, %": 100 * timed.seconds / lasted,
+    }
+
+
+def measure() -> dict[str, float]:
+    """Each on a control plane of its own."""
+    figures: dict[str, float] = {"objects": APPS * PER_APP}
+    for by_hand in (False, True):
+        with ControlPlane.start() as plane:
+            namespace = "by-hand" if by_hand else "chart"
+            figures |= asyncio.run(run(Bench(plane), namespace, by_hand=by_hand))
+    return figures

@@ -1,0 +1,53 @@
+"""Verbs from the shell's prompt to their end, on ten objects: in times of `tidegate --help`.
+
+CPU time of the command and of all that it starts; of several runs the least. Bytecode is written
+before, as an installation does.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+ROUNDS = 5
+FIRST = str(Path(__file__).parents[1] / "examples" / "first")
+COMMANDS = {
+    "--help": ("--help",),
+    "render": ("render", FIRST),
+    "plan": ("plan", FIRST),
+    "lint": ("lint", FIRST),
+    "simulate": ("simulate", FIRST),
+}
+LIMITS = {"plan": 3, "simulate": 5}
+"""What is aimed at, in times of `--help`."""
+
+
+def measure() -> dict[str, float]:
+    least = dict.fromkeys(COMMANDS, float("inf"))
+    for number in range(ROUNDS + 1):
+        for name, arguments in COMMANDS.items():
+            spent = _run(arguments)
+            if number:  # the first round writes bytecode
+                least[name] = min(least[name], spent)
+    found = {f"{name}, ms": 1000 * seconds for name, seconds in least.items()}
+    for name, seconds in least.items():
+        if name != "--help":
+            aim = f" (aim: {LIMITS[name]})" if name in LIMITS else ""
+            found[f"{name} / --help{aim}"] = seconds / least["--help"]
+    return found
+
+
+def _run(arguments: tuple[str, ...]) -> float:
+    environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    before = _spent()
+    command = [sys.executable, "-m", "tidegate", *arguments]
+    subprocess.run(command, check=False, capture_output=True, env=environ)  # noqa: S603
+    return _spent() - before
+
+
+def _spent() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -1,0 +1,1 @@
+"""How `kubectl get` shows objects: the columns that a real server prints, kind by kind."""

@@ -1,0 +1,99 @@
+"""The tree of a unit's source: fetched, or put together of others where its object says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.errors import Place, SourceError
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.rendering import FluxDetails
+from tidegate.model.source import (
+    ChartSource,
+    DeclaredSource,
+    GitSource,
+    LocalSource,
+    OciSource,
+    Portion,
+    Revision,
+    Snapshot,
+    SourceObject,
+    SourceRef,
+)
+from tidegate.model.unit import UnitSource
+from tidegate.source import keyring_of_secret
+from tidegate.source.urls import read_git_url
+from tidegate.source.web import origin_of
+
+Data: TypeAlias = Mapping[str, bytes]
+FindData: TypeAlias = Callable[[str, str, str], Data | None]
+"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
+
+
+async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:
+    """The tree of one source of a unit."""
+    details, source = wanted.details, wanted.source
+    declared = details.declared if isinstance(details, FluxDetails) else None
+    if isinstance(source, LocalSource):
+        return Snapshot(source, Revision(), Path(source.path), ())
+    if declared is not None:
+        return await _of_object(declared, workshop, find_data)
+    if isinstance(source, SourceObject):
+        raise _nowhere(f"nothing here declares `{source}`", None)
+    return await workshop.fetch(source)
+
+
+async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: FindData) -> Snapshot:
+    """What an object stands for; of trees that are put together, each part is had first."""
+    source = declared.source
+    if declared.problem or isinstance(source, SourceObject):
+        raise _nowhere(declared.problem, declared.where)
+    parts = [(one, await _of_part(one, workshop, find_data)) for one in declared.portions]
+    if source is None:
+        return _named_after(declared, await workshop.put_together(None, parts), parts)
+    entries = (
+        find_data("Secret", declared.id.namespace, declared.secret) if declared.secret else None
+    )
+    name = f"Secret {declared.id.namespace}/{declared.secret}"
+    keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
+    if not parts and not declared.sparse:
+        return await workshop.fetch(source, declared.ignore, keyring)
+    own = await workshop.fetch(source, None, keyring)
+    if declared.sparse:
+        own = await workshop.keep_directories(own, declared.sparse, declared.where)
+    whole = await workshop.put_together(own, parts) if parts else own
+    return await workshop.leave_out(whole, declared.ignore)
+
+
+async def _of_part(portion: Portion, workshop: Workshop, find_data: FindData) -> Snapshot:
+    if portion.declared is None:
+        raise _nowhere(f"nothing here declares `{portion.source}`", portion.where)
+    return await _of_object(portion.declared, workshop, find_data)
+
+
+def _named_after(
+    declared: DeclaredSource, made: Snapshot, parts: list[tuple[Portion, Snapshot]]
+) -> Snapshot:
+    """With the revision of the source that it goes by, where it does."""
+    named = (tree for one, tree in parts if one.source == declared.named_after)
+    first = next(named, None)
+    return msgspec.structs.replace(made, revision=first.revision) if first else made
+
+
+def _nowhere(problem: str, where: Place | None) -> SourceError:
+    hint = "add that object to the repository, or map its address to a directory"
+    return SourceError("source.object", problem, where=where, hint=hint)
+
+
+def _origin_of(source: SourceRef) -> str:
+    """Who is asked for a source: scheme, host, and port where it is not the usual one."""
+    match source:
+        case GitSource(url):
+            return read_git_url(url).origin
+        case ChartSource(repository=address) | OciSource(url=address):
+            return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
+        case LocalSource():
+            return ""

@@ -1,0 +1,69 @@
+"""Every place that must not be shown, on a real server: nothing of it is said, nor left there."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.fakes.canary_search import is_in, left_in
+from tests.hostile.canaries import CANARY, LAIRS, leaks, run_in
+from tidegate.documents import read
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.testing.builders import an_object
+from tidegate.world.exchange import Exchange
+from tidegate.world.line import Line
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+
+FILES = [name for name, lair in LAIRS.items() if not lair.kubeconfig]
+VERBS = ("sync", "plan", "sync-json", "status", "journal", "delete")
+
+
+def own_kubeconfig(plane: ControlPlane, namespace: str) -> str:
+    """The login of our user, for whom a namespace of their own is the usual one."""
+    (config,) = read(plane.kubeconfig("tidegate").read_bytes(), "kubeconfig")
+    body = config.body
+    assert isinstance(body, dict)
+    contexts = body["contexts"]
+    assert isinstance(contexts, list)
+    for entry in contexts:
+        assert isinstance(entry, dict)
+        assert isinstance(entry["context"], dict)
+        entry["context"]["namespace"] = namespace
+    return msgspec.json.encode(body).decode()
+
+
+async def make_namespaces(plane: ControlPlane, names: list[str]) -> None:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        desk = Desk(Exchange(Line(world)))
+        for name in names:
+            live_of(await desk.apply(an_object("v1 Namespace", name, namespace="")))
+
+
+async def left_behind(plane: ControlPlane) -> list[bytes]:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        return await left_in(Desk(Exchange(Line(world))))
+
+
+def test_no_run_on_a_server_lets_the_canary_out(plane: ControlPlane, tmp_path: Path) -> None:
+    names = {lair: f"canary-{place}" for place, lair in enumerate(FILES)}
+    asyncio.run(make_namespaces(plane, [*names.values()]))
+    seen: list[str] = []
+    brought = 0
+
+    for place, lair in enumerate(FILES):
+        config = own_kubeconfig(plane, names[lair])
+        for verb in (VERBS[place % 2 * 2], VERBS[1 + 2 * (place % 3)]):
+            folder = tmp_path / lair / verb
+            said = run_in(folder, replace(LAIRS[lair], kubeconfig=config), verb)
+            seen += [f"{lair} {verb}: {where}" for where in leaks(said, folder)]
+            brought += verb.startswith("sync") and said.code == 0
+
+    assert seen == []
+    assert brought > len(FILES) // 4, "some of them were written"
+    assert [text for text in asyncio.run(left_behind(plane)) if is_in(CANARY, text)] == []

@@ -1,0 +1,172 @@
+"""Rollouts on a real server that do not come to their end: each end has an exit code of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Site
+from tests.fakes.tidegate_command import Tidegate
+from tidegate.engine.stored import NAMESPACE
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing import Desk, items_of, live_of
+from tidegate.world.calls import List, Selection
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+
+OVERTAKEN, LATE = 6, 8
+CONFIG_MAP, NODE, DEFINITION, LEASE, JOB = (
+    Kind("", "v1", "ConfigMap"),
+    Kind("", "v1", "Node"),
+    Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+    Kind("coordination.k8s.io", "v1", "Lease"),
+    Kind("batch", "v1", "Job"),
+)
+NOTED = 'name: never, annotations: {argocd.argoproj.io/sync-wave: "2"}'
+NEVER = """apiVersion: batch/v1
+kind: Job
+metadata: {name: never}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      nodeSelector: {no-node-is: here}
+      containers: [{name: a, image: a}]
+"""
+DEFINED = f"""apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: things.example.org}}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {{kind: Thing, plural: things, singular: thing, listKind: ThingList}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+---
+apiVersion: example.org/v1
+kind: Thing
+metadata: {{name: first, annotations: {{argocd.argoproj.io/sync-wave: "1"}}}}
+---
+{NEVER.replace("name: never", NOTED)}---
+apiVersion: example.org/v1
+kind: Thing
+metadata: {{name: last, annotations: {{argocd.argoproj.io/sync-wave: "3"}}}}
+"""
+PLAIN = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain}
+"""
+HELD = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, finalizers: [example.org/held]}
+"""
+
+
+def write_unit(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "unit.yaml").write_text(text)
+    return folder
+
+
+async def leases_of(desk: Desk) -> list[str]:
+    (page,) = await desk.ask(List(Selection(LEASE, NAMESPACE)))
+    return [live.ref.name for live in items_of(page)]
+
+
+async def test_who_gives_way_to_another_rollout_says_so(site: Site, tmp_path: Path) -> None:
+    config = site.kubeconfig()
+    first = write_unit(tmp_path / "unit", NEVER)
+    async with site.desk(config) as desk:
+        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", "ways")
+        tidegate = Tidegate(tmp_path / "home")
+        waiting = asyncio.create_task(tidegate.run("sync", first, "--yes", *where))
+        await desk.settled(Ref(JOB, desk.namespace, "never"), lambda live: live is not None)
+        then = write_unit(tmp_path / "unit", PLAIN)
+        second = await Tidegate(tmp_path / "other").run("sync", then, "--yes", *where)
+        gave_way = await waiting
+
+    assert gave_way.code == OVERTAKEN, gave_way
+    assert "another rollout" in gave_way.stdout
+    assert "Traceback" not in gave_way.stderr
+    assert second.code == 0, second
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+async def test_a_deletion_whose_time_is_up_says_what_is_left(
+    output: str, site: Site, tmp_path: Path
+) -> None:
+    config = site.kubeconfig()
+    unit, tidegate = write_unit(tmp_path / "unit", HELD), Tidegate(tmp_path / "home")
+    async with site.desk(config) as desk:
+        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+        brought = await tidegate.run("sync", unit, "--yes", *where)
+        before = await leases_of(desk)
+        words = ("delete", unit, "--yes", *where, "--timeout", "2s", "-o", output)
+        ended = await tidegate.run(*words)
+        after = await leases_of(desk)
+        held = Ref(CONFIG_MAP, desk.namespace, "held")
+        await desk.patch(held, {"metadata": {"finalizers": None}})
+
+    assert brought.code == 0, brought
+    assert ended.code == LATE, ended
+    assert "its time is up" in ended.stdout
+    assert "held" in ended.stdout
+    assert {*after} <= {*before}, "the lease is returned"
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+async def test_who_waits_for_another_rollout_says_for_whom_and_since_when(
+    output: str, site: Site, tmp_path: Path
+) -> None:
+    config = site.kubeconfig()
+    unit = write_unit(tmp_path / "unit", NEVER)
+    async with site.desk(config) as desk:
+        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+        words = ("sync", unit, "--yes", *where, "-o", output)
+        first = asyncio.create_task(Tidegate(tmp_path / "home").run(*words, "--timeout", "12s"))
+        await desk.settled(Ref(JOB, desk.namespace, "never"), lambda live: live is not None)
+        waited = await Tidegate(tmp_path / "other").run(*words, "--timeout", "3s")
+        await first
+
+    assert waited.code == LATE, waited
+    assert "holds it, as we see since" in waited.stdout
+    assert ('"unit.waiting"' in waited.stdout) == (output == "json")
+
+
+async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_go(
+    site: Site, tmp_path: Path
+) -> None:
+    """What needs it is tried again for some minutes, and fails: see the hostile tests."""
+    config = site.kubeconfig()
+    async with site.desk(config) as desk:
+        own = desk.namespace
+        text = DEFINED.replace("example.org", f"{own}.example.org").replace(": here", f": {own}")
+        unit = write_unit(tmp_path / "unit", text)
+        where = ("--kubeconfig", str(config), "--namespace", own, "--name", "gone")
+        before = await leases_of(desk)
+        rolling = asyncio.create_task(
+            Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where, "--timeout", "15s")
+        )
+        await desk.settled(Ref(JOB, own, "never"), lambda live: live is not None)
+        await desk.delete(Ref(DEFINITION, "", f"things.{own}.example.org"))
+        await give_a_node_to(own, desk)
+        ended = await rolling
+        after = await leases_of(desk)
+
+    assert ended.code == LATE, ended
+    assert f"refused Thing {own}/last: the server does not serve" in ended.stdout
+    assert "3 of 4 steps passed" in ended.stdout
+    assert "error[bug]" not in ended.stderr
+    assert {*after} <= {*before}, "the lease is returned"
+
+
+async def give_a_node_to(label: str, desk: Desk) -> None:
+    """Let pods run that wait for a node with this label."""
+    (page,) = await desk.ask(List(Selection(NODE)))
+    node = items_of(page)[0].ref
+    live_of(await desk.patch(node, {"metadata": {"labels": {"no-node-is": label}}}))

@@ -1,0 +1,129 @@
+"""Projects on a real API server that serves Argo CD's kinds, by its audit log.
+
+What a project refuses is not written, nor anything else of the repository; a window holds its unit
+alone. The same wherever the project is: in Git, or in the cluster alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.test_families import Fleet, _numbers, serve
+from tests.e2e.test_statuses import until_served
+from tests.fakes.projects import project, two_units
+from tests.fakes.repositories import Body, Repository, namespace, setting
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.exchange import Exchange
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+SECRET: Body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
+NO_SECRETS: Json = [{"group": "", "kind": "Secret"}]
+PLACES = pytest.mark.parametrize("place", ["git", "cluster"])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        asyncio.run(until_served(running, {"Application", "AppProject"}))
+        yield running
+
+
+async def brought(plane: ControlPlane, *bodies: Body) -> None:
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        for body in bodies:
+            live_of(await Desk(Exchange(world)).create(body))
+
+
+async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> Fleet:
+    """`web` of a project, beside `free`; the project is in Git, or lives in the cluster alone."""
+    suffix = f"-p{next(_numbers)}"
+    fleet = Fleet(plane, Repository(root / "platform", suffix), served=True)
+    two_units(fleet.repository.root, suffix, **spec)
+    await brought(plane, namespace(f"argocd{suffix}"))
+    if place == "cluster":
+        fleet.repository.drop("projects/team.yaml")
+        alive = project("team", **spec)
+        mapping(alive, "metadata")["namespace"] = f"argocd{suffix}"
+        await brought(plane, alive)
+    return fleet
+
+
+def where(fleet: Fleet, place: str) -> str:
+    """How the place of the project begins."""
+    home = f"argocd{fleet.repository.suffix}"
+    return "projects/team.yaml:" if place == "git" else f"AppProject {home}/team in the cluster"
+
+
+@PLACES
+async def test_what_a_project_does_not_allow_keeps_everything_from_being_written(
+    cluster: ControlPlane, tmp_path: Path, place: str
+) -> None:
+    fleet = await a_fleet(cluster, tmp_path, place, namespaceResourceBlacklist=NO_SECRETS)
+    fleet.repository.put("web/all.yaml", setting("web"), SECRET)
+
+    refused = await fleet.run("sync", "--yes")
+    untouched = fleet.writes()
+    others = await fleet.run("sync", "--yes", "--keep-going")
+
+    assert refused.code == 3, refused.stdout + refused.stderr
+    assert "project `team` does not allow Secret `key`" in refused.stderr
+    assert where(fleet, place) in refused.stderr
+    assert untouched == []
+    assert others.code == 4, others.stdout + others.stderr
+    assert {"configmaps/free"} == {*fleet.firsts()} - {"namespaces/shop"}
+
+
+async def test_what_a_project_in_the_cluster_forbids_is_not_pruned(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    fleet = await a_fleet(cluster, tmp_path, "git")
+    fleet.repository.put("web/all.yaml", setting("web"), setting("old"), SECRET)
+    first = await fleet.run("sync", "--yes")
+    fleet.repository.put("web/all.yaml", setting("web"))
+    strict = project("team", namespaceResourceBlacklist=NO_SECRETS)
+    fleet.repository.drop("projects/team.yaml")
+    mapping(strict, "metadata")["namespace"] = f"argocd{fleet.repository.suffix}"
+    await brought(cluster, strict)
+
+    ran = await fleet.run("sync", "--yes")
+
+    assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr
+    gone = [name for verb, name in fleet.writes() if verb == "delete"]
+    assert gone == ["configmaps/old"], "the Secret is not the project's to touch"
+
+
+@PLACES
+async def test_a_closed_window_holds_its_unit_and_says_until_when(
+    cluster: ControlPlane, tmp_path: Path, place: str
+) -> None:
+    begun = datetime.now(UTC) - timedelta(hours=1)
+    opens = begun.replace(second=0, microsecond=0) + timedelta(hours=3)
+    window: dict[str, Json] = {
+        "kind": "deny",
+        "schedule": f"{begun.minute} {begun.hour} * * *",
+        "duration": "3h",
+        "applications": ["web"],
+    }
+    fleet = await a_fleet(cluster, tmp_path, place, syncWindows=[window])
+
+    held = await fleet.run("sync", "--yes", "--timeout", "8s")
+    reached = {*fleet.firsts()}
+    asked: Json = [{**window, "manualSync": True}]
+    fleet.repository.put("projects/team.yaml", project("team", syncWindows=asked))
+    free = await fleet.run("sync", "--yes")
+
+    assert held.code == 8, held.stdout + held.stderr
+    assert f"is held until {opens:%Y-%m-%d %H:%M:%S} UTC" in held.stderr
+    assert where(fleet, place) in held.stderr
+    assert reached == {"namespaces/shop", "configmaps/free"}
+    assert free.code == 0, free.stdout + free.stderr
+    assert {"configmaps/web", "configmaps/web-late"} <= {*fleet.firsts()}

@@ -1,0 +1,110 @@
+"""`retry.refresh` on a real API server: what is committed while a sync waits is taken then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.test_families import Fleet, _numbers, serve
+from tests.e2e.test_projects import brought
+from tests.e2e.test_statuses import until_served
+from tests.fakes.repositories import Body, Repository, application, namespace, setting
+from tidegate.model.objects import Json
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+POLICY = "admissionregistration.k8s.io/v1"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        asyncio.run(until_served(running, {"Application"}))
+        yield running
+
+
+def policy(name: str, home: str) -> tuple[Body, Body]:
+    """In a namespace, data that leads nowhere is denied, and only when it is written for good."""
+    rules: Json = [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["configmaps"],
+        }
+    ]
+    selector: Json = {"matchLabels": {"kubernetes.io/metadata.name": home}}
+    expression = "request.dryRun || !has(object.data) || object.data.to != 'nowhere'"
+    spec: Json = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules, "namespaceSelector": selector},
+        "validations": [{"expression": expression, "reason": "Forbidden", "message": "nowhere"}],
+    }
+    binding: Json = {"policyName": name, "validationActions": ["Deny"]}
+    metadata: Json = {"name": name}
+    return (
+        {
+            "apiVersion": POLICY,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": metadata,
+            "spec": spec,
+        },
+        {
+            "apiVersion": POLICY,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": metadata,
+            "spec": binding,
+        },
+    )
+
+
+async def test_a_child_is_tried_again_with_what_was_committed_meanwhile(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    suffix = f"-r{next(_numbers)}"
+    fleet = Fleet(cluster, Repository(tmp_path / "platform", suffix), served=True)
+    made = fleet.repository
+    backoff: Json = {"duration": "1s", "factor": 1, "maxDuration": "1s"}
+    patient: Json = {
+        "automated": {"prune": True},
+        "retry": {"limit": -1, "refresh": True, "backoff": backoff},
+    }
+    made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
+    made.put("apps/web.yaml", application("web", "web", sync=patient))
+    made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="nowhere"))
+    await brought(cluster, namespace(f"argocd{suffix}"), namespace(f"shop{suffix}"))
+    await brought(cluster, *policy(f"nowhere{suffix}", f"shop{suffix}"))
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tidegate", "sync", *map(str, fleet.words)),
+        *("--yes", "--timeout", "100s", "-o", "json"),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        stdout=PIPE,
+        stderr=PIPE,
+        limit=1 << 22,
+    )
+    assert process.stdout is not None
+    told: list[str] = []
+    while line := await process.stdout.readline():
+        told.append(json.loads(line)["told"])
+        if told.count("retry.planned") == 1 and told[-1] == "retry.planned":
+            made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="home"))
+    code = await process.wait()
+
+    assert process.stderr is not None
+    said = (await process.stderr.read()).decode()
+    assert "retry.planned" in told, said
+    assert code == 0, said
+    assert "rollout.superseded" in told
+    written = [name for verb, name in fleet.writes() if name.startswith("configmaps/")]
+    assert written.count("configmaps/early") == 1, "what is done is not done again"
+    again = await fleet.run("sync", "--yes")
+    assert (again.code, again.stdout.count("applied")) == (0, 0), again.stdout

@@ -1,0 +1,167 @@
+"""What `kubectl get` shows of an object is what a real server shows of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.fakes.printed_rows import PrintedRow, record
+from tests.promises.objects import ACCOUNT, a_namespace
+from tidegate.apiserver.catalogue import Serving, aggregated
+from tidegate.apiserver.printing.tables import printers_of
+from tidegate.documents import read
+from tidegate.kube.replies import ACCEPT
+from tidegate.kube.requests import object_path
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Live, Ref, Served
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.world.calls import Http, Kinds
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Catalogue, Done, Said
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+OBJECTS = Path(__file__).parents[1] / "data" / "tables" / "objects.yaml"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+UNPRINTED = {
+    "CertificateSigningRequest",
+    "ComponentStatus",
+    "CSIDriver",
+    "CSINode",
+    "DeviceClass",
+    "FlowSchema",
+    "IPAddress",
+    "PriorityLevelConfiguration",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "ServiceCIDR",
+    "VolumeAttachment",
+    "VolumeAttributesClass",
+}
+"""Kinds of which nobody simulates anything: their names and ages are shown."""
+LATE = 3
+"""Seconds that may have passed between the server's look at its clock and ours."""
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        exchange, name = Exchange(Line(world)), f"tables-{next(_numbers)}"
+        live_of(await Desk(exchange).create(a_namespace(name)))
+        found = Desk(exchange, namespace=name)
+        await found.settled(Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, Live))
+        yield found
+
+
+async def served(desk: Desk) -> Serving:
+    (found,) = await desk.ask(Kinds())
+    assert isinstance(found, Catalogue)
+    return Serving(tuple(one for one in found.kinds if "list" in one.verbs))
+
+
+async def table_of(desk: Desk, one: Served) -> Body:
+    path = object_path(one, desk.namespace if one.namespaced else "", "")
+    (said,) = await desk.ask(Http(f"{path}?includeObject=Object", TABLE))
+    assert isinstance(said, Said), said
+    table: Body = msgspec.json.decode(said.body)
+    return table
+
+
+async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
+    serving = await served(desk)
+
+    for one in serving.kinds:
+        if one.kind.name in UNPRINTED:
+            continue
+        table = await table_of(desk, one)
+
+        shown = [
+            (text(column, "name"), text(column, "type"), text(column, "format"), column["priority"])
+            for column in mappings(table, "columnDefinitions")
+        ]
+        ours = [
+            (column.title, column.type, column.format, int(column.wide))
+            for column in printers_of(one.kind, serving)
+        ]
+        assert (str(one.kind), ours) == (str(one.kind), shown)
+
+
+async def test_every_cell_is_what_a_real_server_writes_into_it(
+    desk: Desk, pytestconfig: pytest.Config
+) -> None:
+    for document in read(OBJECTS.read_bytes(), OBJECTS.name):
+        await bring(desk, document.body)
+    serving, seen = await served(desk), list[PrintedRow]()
+
+    for one in serving.kinds:
+        table = await table_of(desk, one) if one.kind.name not in UNPRINTED else {}
+        for row in mappings(table, "rows"):
+            body, cells = mapping(row, "object"), row["cells"]
+            now = desk.world.now()
+            printed = [
+                [
+                    column.cell(body, Ms(now - late * SECOND))
+                    for column in printers_of(one.kind, serving)
+                ]
+                for late in range(LATE)
+            ]
+            assert cells in printed, (one.kind, cells, printed[0])
+            moment = Ms(now - printed.index(cells) * SECOND)
+            seen.append(PrintedRow(one.kind, body, cells, moment))
+
+    wanted = {text(one.body, "kind") for one in read(OBJECTS.read_bytes(), OBJECTS.name)}
+    assert wanted <= {one.kind.name for one in seen}
+    if pytestconfig.getoption("--golden"):
+        places = [text(one.body, "metadata", "namespace") for one in seen]
+        own = [one for one, place in zip(seen, places, strict=True) if place == desk.namespace]
+        record([*own, *(one for one in seen if one.kind.name == "Node")])
+
+
+async def bring(desk: Desk, body: Body) -> None:
+    """Create an object, and say of it what its status says."""
+    status = body.get("status")
+    created = await desk.eventually(
+        lambda: desk.create({key: part for key, part in body.items() if key != "status"}),
+        lambda outcome: isinstance(outcome, Done),
+    )
+    ref = live_of(created).ref
+    if status is not None:
+        live_of(await desk.patch(ref, {"status": status}, subresource="status"))
+    if mapping(body, "metadata").get("finalizers"):
+        await desk.delete(ref)
+
+
+async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: Desk) -> None:
+    (found,) = await desk.ask(Kinds())
+    assert isinstance(found, Catalogue)
+    serving = Serving(found.kinds)
+
+    for path in ("/api", "/apis"):
+        (said,) = await desk.ask(Http(path, ACCEPT))
+        assert isinstance(said, Said)
+        ours = aggregated(serving, "v2", core=path == "/api")
+        assert _names(ours) == _names(msgspec.json.decode(said.body))
+
+
+def _names(discovered: Json) -> dict[str, list[Json]]:
+    """By resource, what it is called, and what can be done with it."""
+    return {
+        f"{text(resource, 'resource')}.{text(group, 'metadata', 'name')}": [
+            resource.get(key)
+            for key in ("singularResource", "shortNames", "categories", "scope", "verbs")
+        ]
+        for group in mappings(discovered, "items")
+        if not text(group, "metadata", "name").startswith("example")
+        for version in mappings(group, "versions")
+        for resource in mappings(version, "resources")
+    }

@@ -1,0 +1,274 @@
+"""A simulated cluster that stays, seen by kubectl, and how it begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tidegate.flows.sandbox_home import KUBECONFIG, home_of
+from tidegate.flows.serving import serving
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.moment import Ms, parse_moment
+
+KUBECTL = Path(sys.executable).with_name("kubectl")
+START = Ms(parse_moment("2026-11-17T12:00:00Z"))
+GATE = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Gate, plural: gates, singular: gate, shortNames: [gt], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+    additionalPrinterColumns:
+    - {name: Ready, type: string, jsonPath: '.status.conditions[?(@.type=="Ready")].status'}
+    - {name: Height, type: integer, jsonPath: .spec.height}
+    - name: Owner
+      type: string
+      jsonPath: .metadata.annotations.example\\.org/owner
+      priority: 1
+    - {name: Since, type: date, jsonPath: .spec.since}
+"""
+NORTH = """apiVersion: example.org/v1
+kind: Gate
+metadata: {name: north, annotations: {example.org/owner: ann}}
+spec: {height: 3, since: "2026-11-17T11:00:00Z"}
+status: {conditions: [{type: Other, status: "False"}, {type: Ready, status: "True"}]}
+"""
+SETTINGS = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Somebody who types kubectl at a simulated cluster."""
+
+    home: Path
+
+    async def kubectl(self, *arguments: str, text: str = "", code: int = 0) -> str:
+        """What it says; it must leave with this code."""
+        pipe = asyncio.subprocess.PIPE
+        started = await asyncio.create_subprocess_exec(
+            *(KUBECTL, "--kubeconfig", self.home / KUBECONFIG, "--cache-dir", self.home / "cache"),
+            *arguments,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await started.communicate(text.encode())
+        assert started.returncode == code, said.decode()
+        return said.decode()
+
+    async def apply(self, text: str) -> str:
+        return await self.kubectl("apply", "--server-side", "-f", "-", text=text)
+
+
+@pytest.fixture
+async def console(tmp_path: Path) -> AsyncIterator[Console]:
+    world = make_living(Simulation(start=START))
+    async with serving(world, tmp_path, pace=20):
+        yield Console(tmp_path)
+
+
+async def test_custom_kinds_have_the_names_and_columns_that_they_ask_for(console: Console) -> None:
+    await console.apply(GATE)
+    await console.kubectl("wait", "--for=condition=Established", "crd/gates.example.org")
+    await console.apply(NORTH)
+
+    rows = (await console.kubectl("get", "gt")).splitlines()
+    wide = (await console.kubectl("get", "all", "-o", "wide")).splitlines()
+
+    assert [row.split()[:4] for row in rows] == [
+        ["NAME", "READY", "HEIGHT", "SINCE"],
+        ["north", "True", "3", "60m"],
+    ]
+    assert [row.split() for row in wide][1][:4] == ["gate.example.org/north", "True", "3", "ann"]
+
+
+async def test_what_is_wrong_is_told_as_a_real_server_tells_it(console: Console) -> None:
+    misspelt = SETTINGS.replace("\ndata:", "\ndat:")
+
+    unknown = await console.kubectl("apply", "--server-side", "-f", "-", text=misspelt, code=1)
+    missing = await console.kubectl("get", "configmap", "nobody", code=1)
+    nowhere = await console.kubectl(
+        *("apply", "--server-side", "-n", "nowhere", "-f", "-"), text=SETTINGS, code=1
+    )
+
+    assert "field not declared in schema" in unknown
+    assert missing == 'Error from server (NotFound): configmaps "nobody" not found\n'
+    assert 'namespaces "nowhere" not found' in nowhere
+
+
+async def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced(
+    console: Console,
+) -> None:
+    apply = ("apply", "--server-side", "-f", "-")
+    await console.kubectl(*apply, "--field-manager=ann", text=SETTINGS)
+    red = SETTINGS.replace("blue", "red")
+
+    refused = await console.kubectl(*apply, "--field-manager=ben", text=red, code=1)
+    await console.kubectl(*apply, "--field-manager=ben", "--force-conflicts", text=red)
+    managers = "jsonpath={.metadata.managedFields[*].manager} {.data.color}"
+    kept = await console.kubectl(
+        "get", "configmap", "settings", "--show-managed-fields", "-o", managers
+    )
+
+    assert 'conflict with "ann": .data.color' in refused
+    assert kept.split()[-2:] == ["ben", "red"]
+
+
+async def test_what_is_not_served_is_refused_and_said(console: Console) -> None:
+    await console.apply(SETTINGS)
+
+    client_side = await console.kubectl(
+        "apply", "-f", "-", text=SETTINGS.replace("blue", "red"), code=1
+    )
+    scaled = await console.kubectl("create", "token", "default", code=1)
+
+    assert "strategic merge patches are not served here" in client_side
+    assert "could not find the requested resource" in scaled
+
+
+async def test_changes_are_told_as_they_happen(console: Console) -> None:
+    await console.apply(SETTINGS)
+    pipe = asyncio.subprocess.PIPE
+    watching = await asyncio.create_subprocess_exec(
+        *(KUBECTL, "--kubeconfig", console.home / KUBECONFIG, "get", "configmap", "settings"),
+        *("--watch", "-o", "jsonpath={.data.color}{'\\n'}"),
+        stdout=pipe,
+    )
+    assert watching.stdout is not None
+
+    first = await watching.stdout.readline()
+    await console.apply(SETTINGS.replace("blue", "red"))
+    second = await watching.stdout.readline()
+    watching.terminate()
+    await watching.communicate()
+
+    assert (first, second) == (b"blue\n", b"red\n")
+
+
+async def test_who_has_no_token_is_told_nothing(console: Console) -> None:
+    anonymous = await console.kubectl("--token=wrong", "get", "secrets", code=1)
+
+    assert "Unauthorized" in anonymous or "must be logged in" in anonymous
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Somebody with a home of their own, who starts and ends simulated clusters."""
+
+    environ: dict[str, str]
+
+    @property
+    def home(self) -> Path:
+        return home_of(self.environ)
+
+    @property
+    def process(self) -> int:
+        return int((self.home / "pid").read_text())
+
+    async def tidegate(self, *arguments: str) -> tuple[int, str]:
+        pipe = asyncio.subprocess.PIPE
+        started = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tidegate", "sandbox", *arguments),
+            env=self.environ,
+            stdout=pipe,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await started.communicate()
+        assert started.returncode is not None
+        return started.returncode, said.decode()
+
+
+@pytest.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    own = Shell(os.environ | {"HOME": str(tmp_path), "XDG_STATE_HOME": ""})
+    yield own
+    await own.tidegate("down")
+
+
+async def test_one_is_up_at_a_time_until_it_is_ended(shell: Shell) -> None:
+    code, said = await shell.tidegate("up")
+    again = await shell.tidegate("up")
+    kubeconfig = shell.home / KUBECONFIG
+    mode = stat.S_IMODE(kubeconfig.stat().st_mode)
+    ended = await shell.tidegate("down")
+    left = sorted(one.name for one in shell.home.iterdir())
+    nothing = await shell.tidegate("down")
+
+    assert (code, mode) == (0, 0o600)
+    assert f"export KUBECONFIG={kubeconfig}" in said
+    assert "https://127.0.0.1:" in said
+    assert again[0] == 5
+    assert "a simulated cluster is up already" in again[1]
+    assert ended == (0, "the simulated cluster has ended\n")
+    assert left == ["log"]
+    assert nothing[0] == 5
+    assert "no simulated cluster is up" in nothing[1]
+
+
+@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGINT])
+async def test_a_signal_ends_it_and_nothing_is_left_behind(shell: Shell, sign: int) -> None:
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tidegate", "sandbox", "up", "--foreground"),
+        env=shell.environ,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert started.stdout is not None
+    await started.stdout.read()  # to the end: it has said where it is
+
+    started.send_signal(sign)
+    _, complaints = await started.communicate()
+
+    assert (started.returncode, complaints) == (0, b"")
+    assert sorted(shell.home.iterdir()) == []
+
+
+async def test_one_that_was_killed_is_not_taken_for_a_living_one(shell: Shell) -> None:
+    await shell.tidegate("up")
+    os.kill(shell.process, signal.SIGKILL)
+
+    code, said = await shell.tidegate("up")
+
+    assert code == 0, said
+
+
+async def test_what_cannot_start_says_why(shell: Shell, tmp_path: Path) -> None:
+    broken = tmp_path / "given.yaml"
+    broken.write_text("apiVersion: v1\nkind: [")
+
+    code, said = await shell.tidegate("up", "--given", str(broken))
+
+    assert code == 3
+    assert "error[documents.syntax]" in said
+    assert f"at {broken}:" in said
+
+
+async def test_what_is_given_is_there_from_the_beginning(shell: Shell, tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text(SETTINGS)
+
+    await shell.tidegate("up", "--given", str(given), "--seed", "7", "--pace", "10")
+
+    console = Console(shell.home)
+    assert await console.kubectl("get", "configmap", "settings", "-o", "name") == (
+        "configmap/settings\n"
+    )

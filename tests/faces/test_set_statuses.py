@@ -1,0 +1,132 @@
+"""What a set says of itself and of its Applications, where its kind is served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.kept_sandbox import KeptSandbox, definition
+from tests.fakes.repositories import Repository
+from tests.fakes.set_fleets import NAMES, STEPS, SetRepository
+from tidegate.model.objects import Kind
+from tidegate.model.reading import listed, mapping, mappings, part, text
+
+SET = Kind("argoproj.io", "v1alpha1", "ApplicationSet")
+SETS = definition(SET, "applicationsets", status=True)
+APPROVE = ("--approve", "c1", "--approve", "c2")
+
+
+class Told:
+    """A cluster with the kinds of Argo CD, and what the set there says."""
+
+    def __init__(
+        self, root: Path, patch: pytest.MonkeyPatch, *, rolls: bool = True, failing: str = ""
+    ) -> None:
+        jobs = [f"{failing}-smoke"] if failing else []
+        self.cluster = KeptSandbox.make(root, patch, SETS, failing=jobs)
+        self.sets = SetRepository(Repository(root / "platform"), rolls=rolls)
+        self.sets.write()
+        if failing:
+            self.sets.fail(failing)
+
+    def sync(self) -> int:
+        return self.cluster.sync(self.sets.repository.root, *APPROVE).code
+
+    @property
+    def status(self) -> dict[str, object]:
+        return {**mapping(self.cluster.all(SET, "argocd")["apps"], "status")}
+
+    @property
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        told = mappings(mapping(self.cluster.all(SET, "argocd")["apps"], "status"), "conditions")
+        return {text(one, "type"): (text(one, "status"), text(one, "reason")) for one in told}
+
+    @property
+    def steps(self) -> dict[str, tuple[str, str]]:
+        """By Application, its step and its state."""
+        status = mapping(self.cluster.all(SET, "argocd")["apps"], "status")
+        return {
+            text(one, "application"): (text(one, "step"), text(one, "status"))
+            for one in mappings(status, "applicationStatus")
+        }
+
+
+UP_TO_DATE = {
+    "ErrorOccurred": ("False", "ApplicationSetUpToDate"),
+    "ParametersGenerated": ("True", "ParametersGenerated"),
+    "ResourcesUpToDate": ("True", "ApplicationSetUpToDate"),
+}
+
+
+@pytest.mark.parametrize("rolls", [False, True])
+def test_a_set_whose_applications_are_well_says_so_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, rolls: bool
+) -> None:
+    told = Told(tmp_path, monkeypatch, rolls=rolls)
+
+    assert told.sync() == 0
+    complete = ("False", "ApplicationSetRolloutComplete")
+    steps = {
+        "RolloutProgressing": complete,
+        "InvalidRolloutConfig": ("False", "ApplicationSetValidRolloutConfig"),
+    }
+    assert told.conditions == {**UP_TO_DATE, **(steps if rolls else {})}
+    status = mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert text(status, "health", "status") == "Healthy"
+    assert part(status, "resourcesCount") == len(NAMES)
+    resources = mappings(status, "resources")
+    assert [text(one, "name") for one in resources] == sorted(NAMES)
+    assert {text(one, "status") for one in resources} == {"Synced"}
+    assert {text(one, "health", "status") for one in resources} == {"Healthy"}
+    members = {name: (number, "Healthy") for number, names in STEPS.items() for name in names}
+    assert told.steps == (members if rolls else {})
+    revisions = [listed(one, "targetRevisions") for one in mappings(status, "applicationStatus")]
+    assert all(len(one) == 1 for one in revisions)
+
+
+def test_a_second_run_says_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(tmp_path, monkeypatch)
+    first = told.sync()
+    before = told.cluster.versions(SET, "argocd")
+
+    again = told.sync()
+
+    assert (first, again) == (0, 0)
+    assert told.cluster.versions(SET, "argocd") == before
+
+
+def test_a_step_that_fails_is_told_with_all_that_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, monkeypatch, failing="b2")
+
+    failed = told.sync()
+
+    states = {name: state for name, (_, state) in told.steps.items()}
+    assert failed == 4
+    assert told.conditions["RolloutProgressing"] == ("True", "ApplicationSetModified")
+    status = mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert (text(status, "health", "status"), text(status, "health", "message")) == (
+        "Progressing",
+        "ApplicationSet is performing rollout of step 2",
+    )
+    assert {states[name] for name in STEPS["1"]} == {"Healthy"}
+    assert states["b2"] == "Progressing"
+    assert {states[name] for number in "34" for name in STEPS[number]} == {"Waiting"}
+    told.sets.mend("b2")
+    assert told.sync() == 0
+    assert {state for _, state in told.steps.values()} == {"Healthy"}
+    assert told.conditions["RolloutProgressing"] == ("False", "ApplicationSetRolloutComplete")
+
+
+def test_an_application_in_no_step_is_told_and_steps_that_are_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, monkeypatch)
+    told.sets.describe("a1", "9")
+
+    told.sync()
+
+    assert told.steps["a1"][0] == "-1"
+    assert told.conditions["InvalidRolloutConfig"] == ("True", "ApplicationSetInvalidRolloutConfig")

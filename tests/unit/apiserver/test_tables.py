@@ -1,0 +1,69 @@
+"""What stands in the cells of `kubectl get`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.printed_rows import PrintedRow, recorded
+from tidegate.apiserver.catalogue import Serving
+from tidegate.apiserver.printing.cells import human
+from tidegate.apiserver.printing.tables import find_all, printers_of
+from tidegate.model.objects import Json
+from tidegate.model.reading import text
+
+HOUR = 3600
+NOBODY = Serving(())
+
+
+@pytest.mark.parametrize(
+    "row", recorded(), ids=lambda row: f"{row.kind} {text(row.body, 'metadata', 'name')}"
+)
+def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
+    printed = [column.cell(row.body, row.now) for column in printers_of(row.kind, NOBODY)]
+
+    assert printed == row.cells
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-2, "<invalid>"),
+        (-1, "0s"),
+        (1, "1s"),
+        (70, "70s"),
+        (190, "3m10s"),
+        (70 * 60, "70m"),
+        (3 * HOUR, "3h"),
+        (47 * HOUR, "47h"),
+        (49 * HOUR, "2d1h"),
+        ((8 * 24 + 2) * HOUR, "8d"),
+        (367 * 24 * HOUR, "367d"),
+        ((365 * 2 * 24 + 25) * HOUR, "2y1d"),
+        ((365 * 8 * 24 + 2) * HOUR, "8y"),
+    ],
+)
+def test_a_span_is_told_as_kubernetes_tells_it(seconds: int, told: str) -> None:
+    assert human(seconds) == told
+
+
+BODY: Json = {
+    "spec": {"a": [{"b": 1}, {"b": 2}], "c.d": "e"},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Old"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".spec.a[1].b", [2]),
+        (".spec.a[*].b", [1, 2]),
+        (".spec.c\\.d", ["e"]),
+        (".spec['c.d']", ["e"]),
+        ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
+        (".status.conditions[?(@.type=='Old')].status", []),
+        (".spec.a[7].b", []),
+        (".nothing.at.all", []),
+    ],
+)
+def test_a_column_of_a_custom_kind_is_found_by_its_path(path: str, found: list[Json]) -> None:
+    assert [*find_all(BODY, path)] == found

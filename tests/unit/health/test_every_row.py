@@ -1,0 +1,123 @@
+"""Every kind that we have a row for and Argo CD no script: well, on its way, and not well.
+
+A row that is added needs bodies for all three. Kinds whose operators never say that something has
+failed for good are listed, so that one which only forgot it is found.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.unit.health.test_played import JUDGE, a_body, a_status
+from tidegate.health.argo import builtin_rows
+from tidegate.health.argo.judge import RULES
+from tidegate.knowledge.reader import builtin
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.operators import Case, Check, Row
+from tidegate.model.reading import mapping, part
+from tidegate.model.verdict import Health
+
+BEYOND = [
+    (row, kind)
+    for row in builtin().rows
+    for kind in row.kinds
+    if row.group != "*"
+    and row.ready_when
+    and (row.group, kind) not in RULES
+    and builtin_rows().find(row.group, kind) is None
+]
+NEVER_FAILED = {
+    "agent.k8s.elastic.co": "red is what it is at first, too",
+    "apm.k8s.elastic.co": "red is what it is at first, too",
+    "enterprisesearch.k8s.elastic.co": "red is what it is at first, too",
+    "kibana.k8s.elastic.co": "red is what it is at first, too",
+    "maps.k8s.elastic.co": "red is what it is at first, too",
+    "externaldns.k8s.io": "it only tells what it has seen",
+    "gateway.envoyproxy.io": "what is not accepted may be, when its target comes",
+    "gateway.networking.k8s.io": "what is not accepted may be, when its Gateway comes",
+    "kinda.rocks": "it is connected, or not yet",
+    "kyverno.io": "it is ready, or not yet",
+    "policies.kyverno.io": "it is ready, or not yet",
+    "secrets.hashicorp.com": "it is tried again for ever",
+    "templates.gatekeeper.sh": "it is created, or not yet",
+    "temporal.io": "it is ready, or not yet",
+    "trust.cert-manager.io": "it is synced, or not yet",
+    "vault.banzaicloud.com": "it counts its pods",
+    "databases.spotahome.com": "it counts its pods",
+    "argoproj.io/Application": "its own status says how it is",
+    "external-secrets.io/ClusterPushSecret": "it is tried again for ever",
+    "k8s.mariadb.com/Connection": "it is tried again for ever",
+    "k8s.mariadb.com/MaxScale": "it is ready, or not yet",
+    "k8s.mariadb.com/Restore": "it is complete, or not yet",
+    "kafka.strimzi.io/KafkaNodePool": "its Kafka tells",
+    "longhorn.io/BackupTarget": "it is available, or not yet",
+    "pgv2.percona.com/PerconaPGCluster": "it has no state for that",
+    "postgresql.cnpg.io/Pooler": "it counts its pods",
+}
+"""By group, or group and kind: why its status cannot say that it has failed."""
+
+
+HEAD = re.compile(r"[^.\[]+(\[[^\]]*\])?")
+
+
+def with_value(body: dict[str, Json], place: str, value: Json) -> dict[str, Json]:
+    """The body with this value at a place such as `status.conditions[type=Ready].reason`."""
+    found_head = HEAD.match(place)
+    assert found_head is not None
+    head, rest = found_head.group(), place[found_head.end() + 1 :]
+    name, sign, which = head.partition("[")
+    if not sign:
+        inner = with_value(mapping(body, name), rest, value) if rest else value
+        return {**body, name: inner}
+    key, _, wanted = which.rstrip("]").partition("=")
+    found = part(body, name)
+    items = [dict(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    item: dict[str, Json] = next((one for one in items if one.get(key) == wanted), {key: wanted})
+    changed: list[Json] = [one for one in items if one.get(key) != wanted]
+    return {**body, name: [*changed, with_value(item, rest, value)]}
+
+
+def value_for(check: Check) -> Json:
+    """One that the check holds of."""
+    if not check.negated:
+        return check.wanted[0]
+    return "False" if check.condition else "Anything"
+
+
+def a_failure(row: Row, kind: str, case: Case, within: Case | None) -> dict[str, Json]:
+    """A body that a case is written for, and no other of its row is."""
+    status = a_status(row, row.group, kind, 0)
+    body = a_body(row.group, kind, status)
+    for check in case.when:
+        place = check.place
+        if within is not None:
+            place = f"{within.among}[type=It]{place.removeprefix('item')}"
+        if not check.absent:
+            body = with_value(body, place, value_for(check))
+    return body
+
+
+@pytest.mark.parametrize(("row", "kind"), BEYOND, ids=lambda one: str(getattr(one, "group", one)))
+def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: Row, kind: str) -> None:
+    done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
+    new = a_body(row.group, kind, {})
+    failures = [
+        a_failure(row, kind, case, within)
+        for outer in row.cases
+        for case, within in ((outer, None), *((one, outer) for one in outer.first))
+        if case.health is Health.DEGRADED
+    ]
+
+    assert JUDGE.judge(done, Ms(0)).health is Health.HEALTHY
+    assert JUDGE.judge(new, Ms(0)).health is Health.PROGRESSING
+    told = [JUDGE.judge(body, Ms(0)).health for body in failures]
+    assert set(told) <= {Health.DEGRADED}, failures
+    is_silent = row.group in NEVER_FAILED or f"{row.group}/{kind}" in NEVER_FAILED
+    assert bool(told) is not is_silent
+
+
+def test_a_row_names_where_it_was_checked() -> None:
+    assert [row for row, _ in BEYOND if not (row.checked and row.source)] == []

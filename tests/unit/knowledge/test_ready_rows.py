@@ -1,0 +1,58 @@
+"""The files in which rows are ready to be used say what the rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tidegate.documents.ready import digest_of, read_ready
+from tidegate.health.argo.judge import READY as HEALTH
+from tidegate.health.argo.judge import Brought
+from tidegate.health.argo.judge import read_rows as read_health
+from tidegate.health.argo.judge import row_texts as health_texts
+from tidegate.knowledge.reader import READY as KNOWLEDGE
+from tidegate.knowledge.reader import read_rows, row_texts
+from tidegate.model.operators import Knowledge
+
+Texts = dict[str, bytes]
+READY: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [
+    (KNOWLEDGE, row_texts(), read_rows, Knowledge),
+    (HEALTH, health_texts(), read_health, Brought),
+]
+
+
+def in_lines(value: object) -> str:
+    """One row a line, so that a change shows as such."""
+    if isinstance(value, dict):
+        parts = (f'"{key}":{in_lines(one)}' for key, one in value.items())
+        return f"{{{','.join(parts)}}}"
+    if isinstance(value, list | tuple):
+        rows = ",\n".join(msgspec.json.encode(one).decode() for one in value)
+        return f"[\n{rows}]"
+    return msgspec.json.encode(value).decode()
+
+
+@pytest.mark.parametrize(("place", "texts", "read", "into"), READY, ids=["knowledge", "health"])
+def test_what_is_ready_is_what_the_files_say(
+    place: Path,
+    texts: Texts,
+    read: Callable[[Texts], object],
+    into: type[object],
+    pytestconfig: pytest.Config,
+) -> None:
+    fresh = read(texts)
+    if pytestconfig.getoption("--golden"):
+        place.write_text(f"{digest_of(texts)}\n{in_lines(msgspec.to_builtins(fresh))}\n")
+
+    assert read_ready(place.read_bytes(), texts, into) == fresh, "run this test with --golden"
+
+
+def test_what_is_ready_counts_for_these_very_texts_alone() -> None:
+    texts = {"a.yaml": b"1", "b.yaml": b"2"}
+    content = f"{digest_of(texts)}\n[1, 2]".encode()
+
+    assert read_ready(content, texts, list[int]) == [1, 2]
+    assert read_ready(content, {**texts, "b.yaml": b"3"}, list[int]) is None

@@ -1,0 +1,33 @@
+"""Repositories in the shapes that many people have: nothing is called an error that is none."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.linting import lint_at
+from tests.fakes.tidegate_runs import ROOT
+from tidegate.flows.lint import Asking
+from tidegate.model.finding import Severity
+
+SHAPES = ROOT / "tests" / "data" / "lint" / "shapes"
+WARNINGS: dict[str, set[str]] = {"app-of-apps": {"ORD011"}, "homelab": set(), "ingress": set()}
+ASSUMED = {
+    "app-of-apps": ["operator prometheus-operator (ServiceMonitor)"],
+    "homelab": ["IngressClass nginx", "Secret flux-system/sops-age"],
+    "ingress": [],
+}
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in SHAPES.iterdir()))
+async def test_nothing_is_alarming_where_nothing_is_wrong(name: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(SHAPES / name, tmp_path / name))
+    report = await lint_at(folder, Asking(greenfield=True))
+
+    told = {one.severity: one for one in report.findings}
+    assert Severity.ERROR not in told, told[Severity.ERROR].sentence
+    warned = {one.code for one in report.findings if one.severity is Severity.WARNING}
+    assert warned == WARNINGS[name]
+    assert [one.what for one in report.greenfield or ()] == ASSUMED[name]
