@@ -268,13 +268,9 @@ def _in_no_step(unit: Unit) -> Finding:
 
 
 def _refuse_empty(wanted: Manifests) -> Manifests:
-    """Raise where pruning would take all of a unit away because nothing is left of it.
-
-    Of a release there may be hooks alone, and none of them for what is about to be done.
-    """
+    """Raise where pruning would take all of a unit away because nothing is left of it."""
     unit = wanted.unit
     guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
-    guarded = guarded and unit.policy.release is None
     if guarded and not wanted.manifests:
         problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
         hint = "look whether it is the right directory; `--allow-empty` goes on"
@@ -374,6 +370,8 @@ def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKin
     found = read_manifests(unit, rendered.documents, scope.is_namespaced, hidden)
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
-    if read.is_whole:
+    # Of a release there may be hooks alone, and none of them for what is about to be done.
+    has_hooks = unit.policy.release is not None and bool(rendered.documents)
+    if read.is_whole and not has_hooks:
         _refuse_empty(read.manifests)
     return read
