@@ -18,6 +18,7 @@ from bench import (
     living,
     lua,
     preflight,
+    releases,
     render,
     sandbox,
     sets,
@@ -29,7 +30,7 @@ from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(starting, live, live_rollout, preflight, door, engine, conform),
+    *(starting, live, live_rollout, preflight, door, engine, conform, releases),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

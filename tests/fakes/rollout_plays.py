@@ -13,6 +13,7 @@ from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.engine.decide import decide
 from tidegate.engine.drive import Driver
+from tidegate.engine.means import Bookkeeper
 from tidegate.engine.site import Settings
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Command, Decision, Input
@@ -97,6 +98,7 @@ class Part:
     answers: Mapping[Told, Deed] = field(default_factory=dict)
     changes: PolicyChanges = field(default_factory=PolicyChanges)
     keeps_going: bool = False
+    keeper: Bookkeeper | None = None
 
 
 PLAIN = Part()
@@ -129,7 +131,8 @@ class Stage:
         world = Mortal(self.realm, f"{self._actors}", fast=Ms(part.fast))
         run, script = Run(), Script()
         plan = governed(plan, **part.changes)
-        settings = Settings(holder=part.holder, keeps_going=part.keeps_going)
+        going = part.keeps_going
+        settings = Settings(holder=part.holder, keeps_going=going, keeper=part.keeper)
         exchange = Exchange(Line(world))
         driver = Driver(exchange, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)

@@ -11,6 +11,7 @@ from tidegate.dialect.argo.hooks import End, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.flux.notes import read_notes
+from tidegate.dialect.helm.marks import is_released
 from tidegate.dialect.tracking import owner_of
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Handling, Order
@@ -33,7 +34,8 @@ class Living(msgspec.Struct, frozen=True):
 def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     """None: it is not this unit's to delete, by its own word or because somebody owns it."""
     owner = owner_of(body, unit.policy.owner_label)
-    if owner != unit.id.mark or listed(body, "metadata", "ownerReferences"):
+    is_own = owner == unit.id.mark or is_released(body, unit.policy.release)
+    if not is_own or listed(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
         return Living(0, read_notes(body, unit.policy.handling), is_hook=False)

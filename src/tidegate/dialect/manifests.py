@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
 import msgspec
@@ -16,9 +16,13 @@ from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.flux.notes import deed_of, read_notes
+from tidegate.dialect.helm.hooks import narrowed
+from tidegate.dialect.helm.marks import release_marks
 from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import DialectError, Place
+from tidegate.model.helm_order import is_crd_path
+from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref, identity
 from tidegate.model.plan import Deed
@@ -28,6 +32,9 @@ from tidegate.model.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+JOB = ("batch", "Job")
+RUN = frozenset({JOB, ("", "Pod")})
+"""What has an end; of Helm's hooks nothing else is waited for."""
 Scope = Callable[[Kind], bool | None]
 """Whether a kind has namespaces; None where nobody knows."""
 
@@ -85,7 +92,7 @@ class _Reading:
         self.errors: list[DialectError] = []
 
     def take(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
-        hook = None if self._policy.order is Order.STAGES else read_hook(self._heard(document).body)
+        hook = self._hook(document)
         if hook is not None and not hook.phases and not hook.ends:
             return
         try:
@@ -100,6 +107,28 @@ class _Reading:
         for end in hook.ends:
             self.ends[end].append(made)
 
+    def _hook(self, document: Document) -> Hook | None:
+        """When it is run; of a release, for what is about to be done to that."""
+        if self._policy.order is Order.STAGES:
+            return None
+        hook, terms = read_hook(self._heard(document).body), self._policy.release
+        return hook if hook is None or terms is None else narrowed(hook, document.body, terms)
+
+    def _deed(self, document: Document, *, ground: bool) -> Deed:
+        terms = self._policy.release
+        if ground and terms is not None and terms.acting.crds is CrdPolicy.CREATE:
+            return Deed.CREATE
+        return deed_of(document.body) if self._policy.order is Order.STAGES else Deed.APPLY
+
+    def _is_awaited(self, ref: Ref, hook: Hook | None) -> bool:
+        """Helm waits for hooks that run, and may be told not to wait for Jobs."""
+        terms, kind = self._policy.release, (ref.kind.group, ref.kind.name)
+        if terms is None:
+            return True
+        if hook is not None:
+            return kind in RUN
+        return kind != JOB or terms.acting.waits_for_jobs
+
     def _manifest(
         self, document: Document, hook: Hook | None, hidden: tuple[FieldPath, ...]
     ) -> Manifest:
@@ -108,17 +137,29 @@ class _Reading:
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
         is_marked = not is_definition or self._policy.order is Order.STAGES
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+        ground = is_definition and self._policy.release is not None
+        ground = ground and is_crd_path(document.place.name)
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(_marked(body, self._unit if is_marked else None, ref)),
+            body=msgspec.json.encode(self._marked(body, ref, hook, is_marked=is_marked)),
             origin=str(document.place),
             wave=self._wave(document, hook),
             hook=hook.policies if hook else None,
             handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
-            deed=deed_of(body) if self._policy.order is Order.STAGES else Deed.APPLY,
+            deed=self._deed(document, ground=ground),
+            gates=self._is_awaited(ref, hook),
+            ground=ground,
             hidden=hidden,
         )
+
+    def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, is_marked: bool) -> Body:
+        """The body with what says whose it is; hooks of Helm's do not say of which release."""
+        marked = _marked(body, self._unit if is_marked else None, ref)
+        terms = self._policy.release
+        if terms is None or hook is not None or not is_marked:
+            return marked
+        return with_marks(marked, *release_marks(terms))
 
     def _heard(self, document: Document) -> Document:
         """The document with the annotations that count for its unit."""
@@ -183,11 +224,19 @@ def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
     if ref.namespace:
         metadata["namespace"] = ref.namespace
-    if unit is not None:
-        notes, labels = marks_of(unit.id, unit.policy, ref)
-        for key, marks in (("annotations", notes), ("labels", labels)):
-            if marks:
-                metadata[key] = {**mapping(metadata, key), **marks}
+    marked = {**body, "metadata": metadata}
+    if unit is None:
+        return marked
+    notes, labels = marks_of(unit.id, unit.policy, ref)
+    return with_marks(marked, notes, labels)
+
+
+def with_marks(body: Body, notes: Mapping[str, str], labels: Mapping[str, str]) -> Body:
+    """The body with these annotations and labels."""
+    metadata = {**mapping(body, "metadata")}
+    for key, marks in (("annotations", notes), ("labels", labels)):
+        if marks:
+            metadata[key] = {**mapping(metadata, key), **marks}
     return {**body, "metadata": metadata}
 
 

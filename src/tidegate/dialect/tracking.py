@@ -38,8 +38,13 @@ def marks_of(unit: UnitId, policy: Policy, ref: Ref) -> tuple[dict[str, str], di
             labels = {label: _label_value(app)} if label else {}
             return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, labels
         case Tracking.FLUX:
-            group = FLUX[unit.kind]
-            return {}, {f"{group}/name": unit.name, f"{group}/namespace": unit.namespace}
+            return {}, origin_labels(unit)
+
+
+def origin_labels(unit: UnitId) -> dict[str, str]:
+    """The labels by which Flux's controllers know their own."""
+    group = FLUX[unit.kind]
+    return {f"{group}/name": unit.name, f"{group}/namespace": unit.namespace}
 
 
 def _label_value(app: str) -> str:

@@ -181,16 +181,26 @@ class Deeds:
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
             return (yield from self._check(step))
-        yield from self._announce(step)
+        unentered = yield from self._announce(step, writes=writes)
+        if unentered is not None:
+            return words.Checked(step.id, trouble=unentered)
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
                 self._hear((yield from site.judge(spot, live)))
         return words.Checked(step.id, site.stand(step))
 
-    def _announce(self, step: Step) -> Errand[None]:
-        """Say which hooks are about to be made: whoever comes after us knows them by that."""
+    def _announce(self, step: Step, *, writes: bool) -> Errand[words.Trouble | None]:
+        """Say what begins, and which hooks are about to be made: who comes after us knows by that.
+
+        A trouble keeps the step from beginning.
+        """
         site = self._site
+        unentered = None
+        if writes:
+            unentered = yield from site.ledgers.begin(step.unit, site.world.now())
+        if unentered is not None:
+            return unentered
         hold, before = site.holds[step.unit], site.holds[step.unit].record.entries
         fresh: dict[Ref, Entry] = {}
         for _, item, standing in site.examined(step):
@@ -201,6 +211,7 @@ class Deeds:
             hold.record.remember(ref, entry)
         if fresh:
             yield from hold.settle(site.world.now)
+        return None
 
     def _foresaw(self, faults: list[Fault]) -> None:
         for fault in faults:

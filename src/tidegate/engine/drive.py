@@ -14,6 +14,7 @@ from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.heartbeat import Heartbeat
 from tidegate.engine.hold import SETTLES, UnitHold, told_takeover
+from tidegate.engine.ledgers import hooks_of
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
@@ -21,6 +22,7 @@ from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import Event, Result, Told
+from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.unit import UnitId
@@ -65,6 +67,8 @@ class Driver:
         self._begun = False
         self._ending = 0
         """How many units are being let go of."""
+        self._failures: dict[UnitId, str] = {}
+        """By unit, what failed first."""
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
 
     def open(self) -> None:
@@ -235,6 +239,9 @@ class Driver:
         for unit in self._rollout.units.values():
             if unit.failed and not unit.ended:
                 forget_failed(self._site, unit)
+        for name, run in self._rollout.units.items():
+            if not run.ended:
+                yield from self._close_ledger(name, Result.STOPPED)
         yield from self._chronicle.stop(self._rollout.stopped)
         yield from self._site.holds.close()
 
@@ -303,10 +310,22 @@ class Driver:
         An approval counts until it is remembered what it was for: who is killed in between would
         have to be given another one.
         """
+        yield from self._close_ledger(unit.id, result)
         yield from self._chronicle.end(unit.id, result)
         yield from hold.close(self.world.now)
         if result == Result.PASSED:
             yield from self._site.approvals.use_up(unit.id, unit.cluster)
+
+    def _close_ledger(self, name: UnitId, result: str) -> Errand[None]:
+        """Enter how the unit ended, where it keeps a ledger and is ours."""
+        run, now = self._rollout.units[name], self.world.now()
+        if not self._site.holds.has(name):
+            return
+        sentence = self._failures.get(name) or run.stopped or self._rollout.stopped
+        ended = EntryEnd(result == Result.PASSED, sentence, hooks_of(run, now))
+        trouble = yield from self._site.ledgers.end(run, ended, now)
+        if trouble is not None:
+            self._chronicle.unreported[name] = f"its ledger is not closed: {trouble.sentence}"
 
     def _let_unit_go(self, _: None) -> None:
         self._ending -= 1
@@ -320,6 +339,8 @@ class Driver:
                 forget_object(self._site, steps[event.step], event.ref)
             case Told.RETRY_PLANNED if self._rollout.steps[event.step].rules.retry.whole:
                 forget_hooks(self._site, self._site.steps_of(steps[event.step].unit))
+            case Told.STEP_FAILED if event.unit is not None:
+                self._failures.setdefault(event.unit, event.sentence or event.reason)
             case Told.UNIT_ENDED if event.unit is not None:
                 self._finish_unit(event.unit, event.reason)
             case Told.ROLLOUT_ENDED:

@@ -24,7 +24,8 @@ def forget_gone(site: Site, stale: dict[UnitId, list[Spot]]) -> list[UnitId]:
     for unit, spots in stale.items():
         unseen = site.outlook.hidden(spots)
         for spot in spots:
-            if spot not in site.outlook.lives and spot not in unseen:
+            is_gone = spot not in site.outlook.lives and spot not in unseen
+            if is_gone and spot.ref in site.holds[unit].record.entries:
                 site.holds[unit].record.forget(spot.ref)
                 forgetful[unit] = None
     return list(forgetful)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
+from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref, Spot
+from tidegate.model.objects import Json, Live, Ref, Spot
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
-from tidegate.world.calls import Local
+from tidegate.world.calls import Local, Write
 from tidegate.world.facts import Outcome
 
 Body = dict[str, Json]
@@ -104,6 +106,30 @@ class Means(Protocol):
 
     def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
         """The patch that makes fields of earlier appliers ours, where there are any."""
+        ...
+
+
+class Bookkeeper(Protocol):
+    """Knows which units keep a ledger, and what stands in it."""
+
+    def place(self, unit: UnitId) -> LedgerPlace | None:
+        """Where the entries of a unit lie; None: it keeps none."""
+        ...
+
+    def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
+        """What a rollout of it is, by what is entered."""
+        ...
+
+    def begin(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
+    ) -> tuple[Write, ...]:
+        """What is written before anything of it is, one after another."""
+        ...
+
+    def end(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
+    ) -> tuple[Write, ...]:
+        """What is written behind its last gate, one after another."""
         ...
 
 

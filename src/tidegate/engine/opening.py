@@ -22,8 +22,9 @@ from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.rights import ask_leave
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site, refuse
-from tidegate.engine.vocabulary import Stand
+from tidegate.engine.vocabulary import Stand, Trouble
 from tidegate.errors import ClusterError
+from tidegate.model.ledger import Action
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Edge, Plan, Step, items_of
@@ -73,6 +74,7 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
 
 def _open(site: Site, asked: Plan) -> Errand[Opening]:
     refuse_names(site, asked)
+    refuse((yield from site.ledgers.read(asked.units)), site)
     spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
     stale = site.stale(asked)
     leaving = [spot for gone in stale.values() for spot in gone]
@@ -86,8 +88,9 @@ def _open(site: Site, asked: Plan) -> Errand[Opening]:
     faults += yield from site.inspector.faults(leave.allowed, late=False)
     faults += written_twice(site, examined)
     faults += yield from losses(site, examined)
+    faults += _unenterable(site, plan)
     wrong = {step.unit for step, *_ in faults}
-    due = dict.fromkeys((*_due(site, examined), *forgetful))
+    due = dict.fromkeys((*_due(site, examined), *_entering(site, plan), *forgetful))
     if faults and not site.settings.keeps_going:
         due = {}
     taken = [] if faults else taken_over(site, examined)
@@ -165,15 +168,52 @@ def complete(
         for unit in asked.units
     }
     plan = site.means.complete(asked, found)
+    _begin_anew(site, plan)
     examined = _examined(site, plan)
-    due = _due(site, examined)
-    idle = {unit.id for unit in plan.units if unit.id not in due}
+    due = [*_due(site, examined), *_entering(site, plan)]
+    idle = {unit.id for unit in plan.units if unit.id not in due or _is_kept(site, unit.id)}
     plan = site.means.without_hooks(plan, idle) if idle else plan
     settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
     plan = site.means.without_settled(plan, settled)
     if plan is not asked:
         site.enlist(plan.units, plan.steps, digest=plan.digest)
     return plan, _examined(site, plan)
+
+
+def _is_kept(site: Site, unit: UnitId) -> bool:
+    """Whether nothing is entered of a unit: what is put back of it is no rollout that has hooks."""
+    entering = site.ledgers.entering(unit)
+    return entering is not None and entering.action is Action.KEEP
+
+
+def _entering(site: Site, plan: Plan) -> list[UnitId]:
+    """The units with something to enter into their ledgers, though nothing may be to be written."""
+    found = ((unit.id, site.ledgers.entering(unit.id)) for unit in plan.units)
+    return [name for name, entering in found if entering is not None and entering.is_due]
+
+
+def _begin_anew(site: Site, plan: Plan) -> None:
+    """What is entered anew is a rollout of its own, though the text may be the last one's."""
+    for unit in plan.units:
+        entering, record = site.ledgers.entering(unit.id), site.holds[unit.id].record
+        if entering is None or not entering.is_due or entering.goes_on:
+            continue
+        if record.is_done(unit.digest):
+            forget_hooks(site, (step for step in plan.steps if step.unit == unit.id))
+            record.reopen()
+
+
+def _unenterable(site: Site, plan: Plan) -> list[Fault]:
+    """Units whose ledgers cannot take what is to be entered."""
+    first: dict[UnitId, Step] = {}
+    for step in plan.steps:
+        first.setdefault(step.unit, step)
+    return [
+        (step, item.ref, Trouble("Ledger", entering.problem, final=True))
+        for name, step in first.items()
+        if (entering := site.ledgers.entering(name)) is not None and entering.problem
+        for item in items_of(step)[:1]
+    ]
 
 
 def _examined(site: Site, plan: Plan) -> list[Examined]:

@@ -226,6 +226,10 @@ class Record:
         """A rollout of this text has passed."""
         self._head = msgspec.structs.replace(self._head, done=text)
 
+    def reopen(self) -> None:
+        """The same text is brought once more."""
+        self._head = msgspec.structs.replace(self._head, done="")
+
     def release(self) -> None:
         """Let the unit go with the next write."""
         self._signs = (*self._signs, "")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
-from tidegate.engine.means import Body, Means, Reporter
+from tidegate.engine.ledgers import Ledgers
+from tidegate.engine.means import Body, Bookkeeper, Means, Reporter
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
@@ -47,6 +48,8 @@ class Settings:
     """Units that need nobody else's approval."""
     reporter: Reporter | None = None
     """Who knows what is said of units on their own objects; None: nothing is."""
+    keeper: Bookkeeper | None = None
+    """Who keeps the ledgers of units; None: nobody has any."""
     refresher: Callable[[UnitId], None] | None = None
     """Who looks what the source of a unit has by now; None: it has what it had."""
 
@@ -74,6 +77,7 @@ class Site:
         self.parts: dict[UnitId, Plan] = {}
         """What was asked for of each unit."""
         self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
+        self.ledgers = Ledgers(settings.keeper)
         self.approvals = Approvals(self._text_of, settings.approved, settings.namespace)
 
     def _text_of(self, unit: UnitId) -> str:
@@ -174,8 +178,8 @@ class Site:
         unspoken = [
             (name, ref)
             for name in (unit.id for unit in plan.units if unit.policy.prunes)
-            for ref, entry in self.holds[name].record.entries.items()
-            if not entry.hook and (self.holds[name].record.cluster, *identity(ref)) not in left
+            for ref in self._brought(name)
+            if (self.holds[name].record.cluster, *identity(ref)) not in left
         ]
         others = (step for step in self.steps.values() if step.unit not in own)
         left = _spoken_of(others if unspoken else ())
@@ -185,9 +189,21 @@ class Site:
             cluster = record.cluster
             if (cluster, *identity(ref)) not in left:
                 served = as_served(ref, self.outlook.served.get(cluster, {}))
-                record.rename(ref, served)
+                if ref in record.entries:
+                    record.rename(ref, served)
                 found.setdefault(name, {})[Spot(cluster, served)] = None
         return {name: list(spots) for name, spots in found.items()}
+
+    def _brought(self, unit: UnitId) -> list[Ref]:
+        """What a unit has brought, by its journal or its ledger."""
+        record, entering = self.holds[unit].record, self.ledgers.entering(unit)
+        known = {ref: None for ref, entry in record.entries.items() if not entry.hook}
+        served = self.outlook.served.get(record.cluster, {})
+        for ref in entering.brought if entering is not None else ():
+            one = as_served(ref, served)
+            is_wide = one.kind in served and not served[one.kind].namespaced
+            known[Ref(one.kind, "", one.name) if is_wide else one] = None
+        return list(known)
 
     @property
     def place(self) -> Place:
@@ -227,7 +243,8 @@ class Site:
 
     def is_of(self, cluster: str, ref: Ref) -> bool:
         """Whether an object is of this rollout."""
-        return Spot(cluster, ref) in self.owner
+        spot = Spot(cluster, ref)
+        return spot in self.owner or self.ledgers.has(spot)
 
 
 def _spoken_of(steps: Iterable[Step]) -> set[tuple[object, ...]]:

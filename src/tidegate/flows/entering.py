@@ -19,6 +19,7 @@ from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
+from tidegate.flows.cluster_releases import ClusterReleases
 from tidegate.flows.cluster_secrets import ClusterSecrets
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
@@ -204,6 +205,9 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     if target.simulation is None:
         asked = ClusterSecrets(session.world, next(iter(known)))
         setting = replace(setting, ask_secret=asked)
+
+    releases = ClusterReleases(session.world, known, next(iter(known)))
+    setting = replace(setting, ask_release=releases)
 
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import run_by
 from tidegate.dialect.tracking import SET
 from tidegate.errors import PlanError, TidegateError
@@ -27,8 +28,10 @@ from tidegate.flows.strays import find_strays
 from tidegate.graph.declared import precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.ledger import Action
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
@@ -130,10 +133,20 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
     """The unit by these rules; where they are not its controller's, a person asks for it."""
     own = member.unit.policy.semantics
     chosen = own if rules is None or rules.name == own.name else rules
-    policy = run_by(member.unit.policy, chosen)
+    policy = run_by(_acting(member), chosen)
     asked = policy.semantics.name != ARGOCD.name or not policy.starts
     policy = msgspec.structs.replace(policy, asked=asked)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _acting(member: Member) -> Policy:
+    """The policy of a unit; of a release, for what is about to be done to it."""
+    policy, rendered = member.unit.policy, member.rendered
+    known = rendered.release if isinstance(rendered, Rendered) else None
+    if policy.release is None or known is None:
+        return policy
+    action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
+    return act(policy, msgspec.structs.replace(policy.release, action=action))
 
 
 def _unbound(unit: Unit) -> Unit:

@@ -202,6 +202,9 @@ def _read(
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     errors: list[TidegateError] = [*_twice(unit, rendered), *wrong]
-    if not errors and read.is_whole and (emptied := _emptied(read.manifests)):
+    # Of a release there may be hooks alone, and none of them for what is about to be done.
+    has_hooks = unit.policy.release is not None and bool(rendered.documents)
+    is_sound = not errors and read.is_whole and not has_hooks
+    if is_sound and (emptied := _emptied(read.manifests)):
         errors.append(emptied)
     return read, errors

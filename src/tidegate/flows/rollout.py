@@ -14,6 +14,7 @@ from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.planning import Planned
 from tidegate.flows.refreshing import ReadAgain, Refreshing
+from tidegate.flows.releases import ReleaseBooks
 from tidegate.flows.session import Session, own_name
 from tidegate.flows.statuses import Statuses, make_statuses, told_unreported
 from tidegate.model.event import Event, Result
@@ -34,10 +35,11 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects. `explains`: it is asked and told, meanwhile, why
-    gates wait. `read_again`: makes the plan of what is there by now; None where nobody can have
-    changed it. `preflight`: a simulated cluster knows no more than the rules here, so it is asked
-    about what they leave open only if all is asked about.
+    `statuses`: what is said on units' own objects. `releases`: the records of Helm releases.
+    `explains`: it is asked and told, meanwhile, why gates wait. `read_again`: makes the plan of
+    what is there by now; None where nobody can have changed it. `preflight`: a simulated cluster
+    knows no more than the rules here, so it is asked about what they leave open only if all is
+    asked about.
     """
 
     keeps_going: bool = False
@@ -48,6 +50,7 @@ class Rolling:
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
     statuses: Statuses | None = None
+    releases: ReleaseBooks | None = None
     explains: bool = False
     read_again: ReadAgain | None = None
 
@@ -138,6 +141,7 @@ def make_driver(
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,
+        keeper=rolling.releases,
         refresher=refresher,
     )
     return Driver(session.world, plan, session.craft, settings, emit)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.dialect.argo.options import REFUSES_SHARED
+from tidegate.dialect.argo.options import REFUSES_SHARED, Body
+from tidegate.dialect.helm.marks import unfit_marks
 from tidegate.dialect.living import shared
 from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
@@ -11,6 +12,8 @@ from tidegate.model.plan import Item, Plan, PlannedUnit, items_of
 from tidegate.world.exchange import Exchange
 
 HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"
+
+RELEASE_HINT = "remove one of the two; without `disableTakeOwnership` the release takes it over"
 
 
 async def refuse_shared(plan: Plan, session: Session) -> None:
@@ -36,10 +39,22 @@ async def _shared(unit: PlannedUnit, plan: Plan, world: Exchange) -> list[PlanEr
     }
     errors = []
     for live in await look_at(world, (one.ref for one in items.values()), cluster=unit.cluster):
-        other, ref = shared(body_of(live), unit), live.ref
-        if other is not None:
+        ref = live.ref
+        told = _told(body_of(live), unit)
+        if told is not None:
             item = items[ref.kind.name, ref.kind.group, ref.namespace, ref.name]
-            problem = f"{ref} belongs to the unit `{foreign(other)}`"
             where = Place(item.origin or str(ref))
-            errors.append(PlanError("plan.shared", problem, where=where, hint=HINT))
+            problem, hint = told
+            errors.append(PlanError("plan.shared", f"{ref} {problem}", where=where, hint=hint))
     return errors
+
+
+def _told(body: Body, unit: PlannedUnit) -> tuple[str, str] | None:
+    """Why an object is not the unit's to take, and what to do; of a release, in Helm's words."""
+    other, terms = shared(body, unit), unit.policy.release
+    if other is not None:
+        return f"belongs to the unit `{foreign(other)}`", RELEASE_HINT if terms else HINT
+    unfit = [] if terms is None else unfit_marks(body, terms)
+    if not unfit:
+        return None
+    return f"is there and not of the release: {foreign('; '.join(unfit))}", RELEASE_HINT

@@ -26,8 +26,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules. `hidden`:
-    fields that stood encrypted or came out of a Secret.
+    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules. `ground`:
+    the rest of its unit stands on it. `hidden`: fields that stood encrypted or came out of a
+    Secret.
     """
 
     ref: Ref
@@ -42,6 +43,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     brings: tuple[UnitId, ...] = ()
     gates: bool = True
     awaited: bool = False
+    ground: bool = False
     hidden: tuple[FieldPath, ...] = ()
 
 

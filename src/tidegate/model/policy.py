@@ -13,6 +13,7 @@ import msgspec
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
+from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.project import Reach
@@ -106,6 +107,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     project lets it touch. `instance_label`: the label that names it on its objects besides.
     `labels_only`: that label alone says whose they are. `farewell`: what becomes of what its
     objects own when all of it is deleted; None: the same as when they are pruned.
+    `release`: the Helm release that it is.
     """
 
     semantics: Semantics = TIDEGATE
@@ -144,6 +146,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked: bool = False
     reach: Reach | None = None
     instance_label: str = ""
+    release: ReleaseTerms | None = None
     labels_only: bool = False
     farewell: Propagation | None = None
 

@@ -113,6 +113,9 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     must come from elsewhere is fetched by the worker where `repositories` allow it, and else told
     in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. Who
     `checks_lock` takes no lock that does not fit Chart.yaml: Argo CD does, Flux does not.
+
+    Templates see `revision` and `is_upgrade`. `described`: the chart itself, its notes and the
+    values of the user are wanted as well, as a record of the release keeps them.
     """
 
     root: str = ""
@@ -126,6 +129,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     api_versions: tuple[str, ...] = ()
     include_crds: bool = True
     is_upgrade: bool = False
+    revision: int = 1
+    described: bool = False
     skip_schema: bool = False
     repositories: tuple[str, ...] = ("https://", "oci://")
     fetched: tuple[FetchedChart, ...] = ()

@@ -29,6 +29,8 @@ from tidegate.plan.gates import FIRST, await_step, awaited_by, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.precedence import make_edges, pairs_of, part_steps
+from tidegate.plan.releases import GROUND as CRDS
+from tidegate.plan.releases import group_by_release
 from tidegate.plan.rollouts import roll_out
 from tidegate.plan.stages import GROUND, group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
@@ -150,8 +152,11 @@ def _steps(
     unit, planned = wanted.unit, plan_unit(wanted.unit)
     if not wanted.is_known:
         return [end_of(planned)], []
+    release = unit.policy.release
     if unit.policy.order is Order.STAGES:
         groups = group_by_stage(wanted.manifests, unit.policy.first_kinds)
+    elif release is not None:
+        groups = group_by_release(wanted.manifests, release.action)
     else:
         groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
     made = [_step(planned, group, budget) for group in groups]
@@ -164,7 +169,7 @@ def _steps(
 
 def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
     batches = tuple(
-        tuple(make_item(manifest, group.phase, budget) for manifest in batch)
+        tuple(make_item(manifest, group.event, budget) for manifest in batch)
         for batch in group.batches
     )
     spot = (group.stage,) if group.stage else (group.phase, group.wave)
@@ -178,7 +183,7 @@ def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
         stage=group.stage,
         batches=batches,
         rescues=group.is_rescue,
-        ground=group.stage in GROUND,
+        ground=group.stage in {*GROUND, CRDS},
     )
 
 

@@ -8,9 +8,11 @@ stay is left alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 import msgspec
 
+from tidegate.model.helm_order import kind_rank_back
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Propagation
 from tidegate.model.plan import (
@@ -29,6 +31,7 @@ from tidegate.plan.build import plan_unit
 from tidegate.plan.chains import link_chain, step_id
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
+from tidegate.plan.releases import by_weight
 
 BEFORE = "predelete"
 DELETE = "delete"
@@ -51,6 +54,8 @@ def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget)
     ]
     if unit.policy.order is Order.STAGES:
         deletions = _staged(unit, going)
+    elif unit.policy.release is not None:
+        deletions = _released(unit, [one for one in going if not is_definition(one.ref.kind)])
     else:
         deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
     steps = (*before, *deletions, *after)
@@ -95,11 +100,22 @@ def _hooks(
     unit: PlannedUnit, phase: str, manifests: tuple[Manifest, ...], budget: Budget
 ) -> tuple[Step, ...]:
     """All hooks of one end, at once: their waves do not count, and nothing holds them."""
+    if unit.policy.release is not None:
+        return _in_turn(unit, phase, manifests, budget)
     items = (make_item(one, phase, budget, held=False) for one in manifests)
     ordered = tuple(sorted(items, key=lambda item: (item.ref, item.digest)))
     if phase == BEFORE:
         ordered = tuple(map(_going_at_the_end, ordered))
     return (_step(unit, phase, (ordered,)),) if ordered else ()
+
+
+def _in_turn(
+    unit: PlannedUnit, phase: str, manifests: tuple[Manifest, ...], budget: Budget
+) -> tuple[Step, ...]:
+    """Hooks of a release, one after another."""
+    ordered = by_weight(manifests)
+    items = (make_item(one, phase, budget, held=False) for one in ordered)
+    return tuple(_step(unit, phase, ((item,),), number) for number, item in enumerate(items, 1))
 
 
 def _going_at_the_end(item: Item) -> Item:
@@ -120,6 +136,14 @@ def _waves(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
 
 def _staged(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
     batches = reversed_batches(map(_deletion_of, going))
+    return (_step(unit, DELETE, batches),) if batches else ()
+
+
+def _released(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
+    """In Helm's order of deletions: kind after kind, objects of a kind at once."""
+    ordered = sorted(going, key=lambda one: (kind_rank_back(one.ref.kind.name), one.ref))
+    kinds = groupby(map(_deletion_of, ordered), key=lambda item: item.ref.kind.name)
+    batches = tuple(tuple(batch) for _, batch in kinds)
     return (_step(unit, DELETE, batches),) if batches else ()
 
 

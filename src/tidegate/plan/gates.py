@@ -18,6 +18,7 @@ from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_step, item
 from tidegate.model.policy import Gates
 from tidegate.model.unit import Unit
 from tidegate.plan.chains import step_id
+from tidegate.plan.releases import OBJECTS
 
 FIRST = "awaits"
 """What a unit waits for before anything of it is written."""
@@ -49,7 +50,7 @@ def set_gates(
     if not chain or chain[-1].ground:
         awaited = [_awaited(ref) for ref in others]
         return [*steps, await_step(unit, LAST, awaited)] if others else steps
-    last = chain[-1]
+    last = next((step for step in chain if step.stage == OBJECTS), chain[-1])
     batches = tuple(tuple(_gating(item, listed) for item in batch) for batch in last.batches)
     if others:
         batches = (*batches, tuple(_awaited(ref) for ref in others))

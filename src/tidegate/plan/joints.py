@@ -24,6 +24,7 @@ from tidegate.model.policy import Gates, Policy
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 from tidegate.plan.chains import keep_items, step_id
+from tidegate.plan.stages import STAGES
 
 END = "end"
 """Behind everything of a unit, and of the units in its last wave."""
@@ -84,7 +85,7 @@ def step_behind(steps: Sequence[Step], joint: Step) -> Step | None:
 
 def _parted(step: Step) -> tuple[Step | None, Step]:
     """What units of the same wave stand on, and the rest; stages part that by themselves."""
-    first = None if step.stage else keep_items(step, _is_ground)
+    first = None if step.stage in STAGES else keep_items(step, _is_ground)
     if first is None or not first.batches:
         return None, step
     rest = keep_items(step, lambda item: not _is_ground(item))

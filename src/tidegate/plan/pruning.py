@@ -16,6 +16,7 @@ from itertools import groupby
 
 import msgspec
 
+from tidegate.model.helm_order import kind_rank
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
@@ -26,6 +27,7 @@ from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order
 from tidegate.plan.gates import FIRST
 from tidegate.plan.joints import END, step_behind
+from tidegate.plan.releases import OBJECTS
 from tidegate.plan.stages import STAGES, rank_of
 
 PHASES = {phase.value: place for place, phase in enumerate(Phase)}
@@ -62,6 +64,8 @@ def prune_units(plan: Plan, stale: Iterable[tuple[PlannedUnit, Sequence[Stale]]]
         mine = by_unit.get(unit.id, [])
         if unit.policy.order is Order.STAGES:
             steps = _behind_stages(mine, unit, [one for one in all_stale if _may_go(one)])
+        elif unit.policy.release is not None:
+            steps = _behind_objects(mine, unit, [one for one in all_stale if _may_go(one)])
         else:
             steps = _into_waves(mine, unit, all_stale)
         if steps != mine:
@@ -154,6 +158,27 @@ def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> l
     last = mine[applied[-1]]
     whole = _holding(last, (*last.batches, *deletions))
     return [whole if step is last else step for step in mine]
+
+
+def _behind_objects(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> list[Step]:
+    """The steps of a release with what has left its chart behind what is applied, as Helm has it.
+
+    Nobody waits for its end.
+    """
+    going = [one for one in going if not is_definition(one.ref.kind)]
+    if not going:
+        return mine
+    ordered = sorted(going, key=lambda one: (kind_rank(one.ref.kind.name), one.ref))
+    kinds = groupby((_prune_of(one, gates=False) for one in ordered), lambda it: it.ref.kind.name)
+    deletions = tuple(tuple(batch) for _, batch in kinds)
+    at = next((at for at, step in enumerate(mine) if step.stage == OBJECTS), None)
+    if at is not None:
+        whole = _holding(mine[at], (*mine[at].batches, *deletions))
+        return [*mine[:at], whole, *mine[at + 1 :]]
+    after = (at for at, step in enumerate(mine) if step.phase == Phase.POST_SYNC)
+    end = next((at for at, step in enumerate(mine) if step.stage == END), len(mine))
+    at = next(after, end)
+    return [*mine[:at], _holding(_empty(unit, OBJECTS), deletions), *mine[at:]]
 
 
 def _holding(step: Step, batches: tuple[Batch, ...]) -> Step:

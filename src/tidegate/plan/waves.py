@@ -43,6 +43,12 @@ class StepGroup:
         self.batches = tuple(tuple(batch) for _, batch in kinds)
 
     @property
+    def event(self) -> str:
+        """What a hook is run for: one that ran for something has yet to run for something else."""
+        is_hook = any(one.hook is not None for one in self.manifests)
+        return self.stage.partition("/")[0] if self.stage and is_hook else self.phase
+
+    @property
     def is_rescue(self) -> bool:
         return self.phase is Phase.SYNC_FAIL
 

@@ -194,7 +194,9 @@ upgrade:
     assert (policy.gates, policy.timeout, policy.heals) == (Gates.NONE, 2 * MINUTE, True)
     assert policy.creates_namespace
     assert policy.refuses_shared
-    assert (policy.handling.replaces, policy.handling.checks) == (True, False)
+    assert (policy.handling.replaces, policy.handling.checks) == (False, False)
+    assert policy.release is not None
+    assert policy.release.upgrade.replaces
     assert policy.retry is not None
     assert policy.retry.pause(9) == MINUTE
     assert policy.identity == Identity(user="system:serviceaccount:flux-system:deployer")
@@ -218,12 +220,10 @@ def test_post_renderers_may_spare_hooks() -> None:
     ("spec", "field"),
     [
         ("test: {enable: true}", "spec.test.enable"),
-        ("storageNamespace: x", "spec.storageNamespace"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
-        ("install: {disableHooks: true}", "spec.install.disableHooks"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
-        ("install: {timeout: 1m}", "spec.upgrade"),
-        ("upgrade: {crds: CreateReplace}", "spec.upgrade.crds"),
+        ("uninstall: {disableWait: true}", "spec.uninstall.disableWait"),
+        ("upgrade: {remediation: {retries: 2}}", "spec.upgrade.remediation"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
     ],
 )

@@ -106,6 +106,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
 async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Given) -> Result:
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.delete import finish_deletion
+    from tidegate.flows.releases import end_releases
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Rolling
     from tidegate.model.event import Result
@@ -116,7 +117,8 @@ async def _delete_units(found: Deletions, session: Session, screen: Screen, told
     options.say_notes(found.notes)
     result = Result.PASSED
     if found.is_due:
-        result = await show_rollout(screen, session, found.plan, Rolling(), told)
+        rolling = Rolling(releases=end_releases(found.plan))
+        result = await show_rollout(screen, session, found.plan, rolling, told)
     if result is Result.PASSED:
         for one in found.units:
             await finish_deletion(one, session.world)

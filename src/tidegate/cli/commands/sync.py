@@ -218,6 +218,7 @@ async def _roll_out(
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters
+    from tidegate.flows.releases import make_releases
     from tidegate.flows.statuses import make_statuses
     from tidegate.flows.syncing import plan_again
     from tidegate.model.event import Result
@@ -233,9 +234,14 @@ async def _roll_out(
         return met.hold_also(await newer)
 
     if not told["resources"]:  # of a part nobody can say how the whole is
-        rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
-    if session.target.simulation is None and told["plan"] is None:
-        # In a simulated world nobody commits anything, and a saved plan is run as it is.
+        statuses = await make_statuses(met.planned, session, findings)
+        rolling = replace(
+            rolling, statuses=statuses, releases=await make_releases(met.planned, session)
+        )
+    # In a simulated world nobody commits anything, a saved plan is run as it is, and a release is
+    # entered as it was begun.
+    is_fixed = told["plan"] is not None or rolling.releases is not None
+    if session.target.simulation is None and not is_fixed:
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:

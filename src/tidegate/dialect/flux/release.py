@@ -1,7 +1,4 @@
-"""Flux's HelmRelease: a chart, its values from many places, and how Helm is to go about it.
-
-A release is played as an install. What its upgrades do otherwise is told.
-"""
+"""Flux's HelmRelease: a chart, its values from many places, and how Helm is to go about it."""
 
 from __future__ import annotations
 
@@ -24,12 +21,13 @@ from tidegate.dialect.flux.fields import (
     read_source,
 )
 from tidegate.dialect.flux.part import FluxResource, Part, open_resource
+from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.finding import Severity
+from tidegate.model.ledger import ActionTerms, CrdPolicy, ReleaseTerms
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import Gates, Handling, Order, Policy, Tracking
+from tidegate.model.policy import Handling, Order, Policy, Tracking
 from tidegate.model.reading import labels_of
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import FluxDetails, FluxOverrides
@@ -45,19 +43,21 @@ MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
+MOST_KEPT = 5
+"""Revisions of a release, where nobody says how many."""
 FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "driftDetection.ignore": "all that others change is a difference",
-    "install.disableHooks": "hooks are run",
-    "install.disableWaitForJobs": "Jobs are waited for like everything else",
     "install.remediation": "a release that failed is not uninstalled before it is tried again",
     "install.serverSideApply": "objects are applied by the server",
     "rollback": "nothing is rolled back by itself",
-    "storageNamespace": "no record of the release is kept there",
     "test.enable": "tests of the chart are not run",
-    "uninstall": "objects are deleted in the background, as a chart's are by default",
+    "uninstall.deletionPropagation": "objects are deleted in the background",
+    "uninstall.disableHooks": "hooks of its end are run",
+    "uninstall.disableWait": "the end of what goes is waited for",
     "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
+    "upgrade.remediation": "a release that failed is not rolled back before it is tried again",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
@@ -66,11 +66,6 @@ USUAL: dict[str, Json] = {
     "waitStrategy.name": "poller",
 }
 """What these are where nobody says anything."""
-ALIKE = (
-    *("crds", "disableHooks", "disableSchemaValidation", "disableWait", "disableWaitForJobs"),
-    *("remediation", "strategy", "timeout"),
-)
-"""What installs and upgrades can say each for itself."""
 
 
 def read_release(document: Document, namespace: str) -> Declared:
@@ -80,19 +75,27 @@ def read_release(document: Document, namespace: str) -> Declared:
         return Declared(findings=resource.findings)
     spec, own = resource.spec, UnitId("HelmRelease", "", resource.home, resource.name)
     inside = spec.text("targetNamespace", default=resource.home)
+    terms = ReleaseTerms(
+        name=release_name(spec, own.name),
+        namespace=inside,
+        storage=spec.text("storageNamespace", default=own.namespace),
+        most=spec.number("maxHistory") if spec.has("maxHistory") else MOST_KEPT,
+        keeps_history=spec.part("uninstall").flag("keepHistory"),
+        install=_action(spec, "install"),
+        upgrade=_action(spec, "upgrade"),
+    )
     unit = Unit(
         id=own,
         where=resource.place,
-        sources=tuple(_sources(resource, inside)),
+        sources=tuple(_sources(resource, terms)),
         destination=Destination(read_cluster(spec), inside),
-        policy=_policy(spec, own),
+        policy=_policy(spec, own, terms),
         dependencies=tuple(read_dependencies(spec, own)),
         suspended=spec.flag("suspend"),
         labels=labels_of(document.body),
     )
     spec.span("interval", needed=True)
     spec.tell_unplayed(UNPLAYED, USUAL)
-    _tell_upgrades(spec)
     return Declared(units=(unit,), findings=resource.findings)
 
 
@@ -108,21 +111,20 @@ def release_name(spec: Part, name: str) -> str:
     return f"{whole[:KEPT]}-{sha256(whole.encode()).hexdigest()[:DIGITS]}"
 
 
-def _sources(resource: FluxResource, inside: str) -> Iterator[UnitSource]:
-    spec, install, upgrade = resource.spec, *_actions(resource.spec)
+def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource]:
+    spec = resource.spec
     source, path, defaults = _chart(resource)
     metadata = spec.part("commonMetadata")
-    skips = install.text("crds", among=CRDS) == "Skip" or install.flag("skipCRDs")
-    unchecked = (one.flag("disableSchemaValidation") for one in (install, upgrade))
+    skips = terms.install.crds is CrdPolicy.SKIP
     request = Release(
         chart=path,
-        name=release_name(spec, resource.name),
-        namespace=inside,
+        name=terms.name,
+        namespace=terms.namespace,
         values=spec.part("values").body,
         defaults=defaults,
         kube_version="",
         include_crds=not skips,
-        skip_schema=any(list(unchecked)),
+        skip_schema=not terms.install.checks_values,
         checks_lock=False,
     )
     details = FluxDetails(
@@ -160,55 +162,49 @@ def _post_renders(resource: FluxResource) -> Iterator[FluxOverrides]:
             yield FluxOverrides(images=read_images(changes), patches=patches)
 
 
-def _actions(spec: Part) -> tuple[Part, Part]:
-    return spec.part("install"), spec.part("upgrade")
-
-
-def _policy(spec: Part, own: UnitId) -> Policy:
+def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
     """Hooks go by their weights, and the rest by kinds."""
-    install, upgrade = _actions(spec)
-    timeout, own_time = spec.span("timeout"), install.span("timeout")
-    return Policy(
+    policy = Policy(
         semantics=FLUX,
         rules=KSTATUS,
         order=Order.HELM,
-        gates=Gates.NONE if install.flag("disableWait") else Gates.ALL,
         prunes=True,
         cascades=True,
         tracking=Tracking.FLUX,
         manager="helm-controller",
-        handling=Handling(
-            replaces=upgrade.flag("force"),
-            checks=not install.flag("disableOpenAPIValidation"),
-            propagation=Propagation.BACKGROUND,
-        ),
-        creates_namespace=install.flag("createNamespace"),
-        refuses_shared=install.flag("disableTakeOwnership"),
+        handling=Handling(propagation=Propagation.BACKGROUND),
+        creates_namespace=spec.part("install").flag("createNamespace"),
         identity=read_identity(spec, own.namespace),
         expressions=read_expressions(spec),
         heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
-        timeout=own_time or timeout or FIVE_MINUTES,
-        retry=_retry(install),
+    )
+    return act(policy, terms)
+
+
+def _action(spec: Part, name: str) -> ActionTerms:
+    """How Helm is to install, or to upgrade."""
+    said = spec.part(name)
+    skips = said.flag("skipCRDs")
+    crds = CrdPolicy(said.text("crds", among=CRDS) or (CRDS[0] if skips else CRDS[1]))
+    return ActionTerms(
+        hooks=not said.flag("disableHooks"),
+        waits=not said.flag("disableWait"),
+        waits_for_jobs=not said.flag("disableWaitForJobs"),
+        crds=crds,
+        timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
+        retry=_retry(said),
+        replaces=said.flag("force"),
+        checks=not said.flag("disableOpenAPIValidation"),
+        checks_values=not said.flag("disableSchemaValidation"),
+        refuses_others=said.flag("disableTakeOwnership"),
     )
 
 
-def _retry(install: Part) -> Retry:
+def _retry(said: Part) -> Retry:
     """Nothing is tried again unless somebody says how often; fewer than none is without end."""
-    strategy = install.part("strategy")
-    tries, pause = install.part("remediation").number("retries"), Ms(0)
+    strategy = said.part("strategy")
+    tries, pause = said.part("remediation").number("retries"), Ms(0)
     if strategy.text("name", among=("RemediateOnFailure", "RetryOnFailure")) == "RetryOnFailure":
         tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
     limit = tries if tries >= 0 else ENDLESS
     return Retry(limit=limit, first=pause, factor=1, cap=pause, whole=True, gates=True)
-
-
-def _tell_upgrades(spec: Part) -> None:
-    install, upgrade = _actions(spec)
-    for name in ALIKE:
-        if (install.value(name) or None) == (upgrade.value(name) or None):
-            continue
-        if upgrade.has(name):
-            upgrade.tell_difference(name, "upgrades are played as installs", Severity.NOTE)
-        else:
-            instead = f"`{name}` of installs counts for upgrades, too"
-            upgrade.tell_difference("", instead, Severity.NOTE)

@@ -18,6 +18,7 @@ from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
 from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm import DependencyError, render
+from tidegate.render.helm.sheets import ChartSheet, describe
 from tidegate.source import Access, fetch
 
 REPOSITORIES = ("https://", "http://", "oci://")
@@ -64,11 +65,24 @@ async def render_chart(release: Release, workshop: Workshop, how: ChartWay = WHO
         release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
 
 
+async def describe_chart(release: Release, workshop: Workshop) -> ChartSheet:
+    """What a record of a release keeps of its chart. Raises what rendering raises."""
+    release = msgspec.structs.replace(release, repositories=())
+    while True:
+        try:
+            return await describe(release, await workshop.crew.helm())
+        except DependencyError as error:
+            if {one.dependency for one in release.fetched} & {*error.dependencies}:
+                raise
+            fetched, _ = await _fetch(error.dependencies, release, workshop)
+        release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+
+
 async def _try(
     release: Release, workshop: Workshop, how: ChartWay
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
-    key = _key(release, workshop) if how.keeps else ""
+    key = chart_key(release, workshop) if how.keeps else ""
     known = _known(key, workshop) if key else None
     if known is not None:
         return known
@@ -93,7 +107,7 @@ def _known(key: str, workshop: Workshop) -> Sealed | tuple[ChartDependency, ...]
     return Sealed(known) if known is not None else workshop.renders.find_needs(key) or None
 
 
-def _key(release: Release, workshop: Workshop) -> str:
+def chart_key(release: Release, workshop: Workshop) -> str:
     """Empty for what cannot be rendered: the worker says it better."""
     try:
         return workshop.keys.find(request_text(release), partial(release_key, release))

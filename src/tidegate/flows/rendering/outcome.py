@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
+from tidegate.model.release import Release
 from tidegate.model.source import Revision
 
 Key = TypeVar("Key")
@@ -41,7 +42,9 @@ class Rendered:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from. `bases`: what its overlays name elsewhere.
+    the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `release`: the
+    chart with its values, where it is one that its unit keeps records of; `key` names all that it
+    is made of, and it `is_known` where the cluster has a record of that.
     """
 
     documents: tuple[Document, ...]
@@ -53,6 +56,9 @@ class Rendered:
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
     bases: tuple[str, ...] = ()
+    release: Release | None = None
+    key: str = ""
+    is_known: bool = False
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

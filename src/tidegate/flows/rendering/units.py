@@ -19,13 +19,16 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.charts import chart_key
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
+from tidegate.model.ledger import Action, CrdPolicy
 from tidegate.model.objects import Json, Kind
+from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
 from tidegate.model.release import Release
 from tidegate.model.rendering import (
@@ -156,6 +159,9 @@ async def _render_around(
 ) -> Rendered:
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
+    key, is_known = "", False
+    if isinstance(asked, Release):
+        asked, key, is_known = await _as_known(asked, details, around.unit, workshop)
     keys, keeps = await around.keys(workshop.setting), not around.has_secrets
     rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
     seeks = workshop.setting.seeks
@@ -165,14 +171,46 @@ async def _render_around(
         rendered = await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
     for overrides in details.post_renders:
         rendered = await _post_render(rendered, overrides, details, workshop)
+    if isinstance(asked, Release):
+        rendered = replace(rendered, release=asked, key=key, is_known=is_known)
     return around.finish(rendered)
+
+
+async def _as_known(
+    asked: Release, details: FluxDetails, unit: Unit, workshop: Workshop
+) -> tuple[Release, str, bool]:
+    """The release as the revision that it is or will be, and the name of all it is made of.
+
+    One that is there already is rendered as it was then: as an install, or as an upgrade.
+    """
+    ask, terms = workshop.setting.ask_release, unit.policy.release
+    known = await ask(unit) if ask is not None and terms is not None else None
+    behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
+    more = msgspec.json.encode(behind, order="sorted")
+
+    def told(revision: int, *, is_upgrade: bool) -> tuple[Release, str]:
+        release = msgspec.structs.replace(asked, revision=revision, is_upgrade=is_upgrade)
+        if terms is not None and is_upgrade:
+            how = terms.upgrade
+            crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
+            release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
+        key = chart_key(release, workshop)
+        return release, digest_bytes(key.encode(), more) if key else ""
+
+    if known is None:
+        return *told(1, is_upgrade=False), False
+    if known.stands and known.action is not None:
+        same, key = told(known.number, is_upgrade=known.action is Action.UPGRADE)
+        if key and key == known.key:
+            return same, key, True
+    return *told(known.number + 1, is_upgrade=not known.is_gone), False
 
 
 class _Around:
     """What a Flux unit takes from the objects around it, and does to its own behind the build."""
 
     def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
-        self._unit = unit
+        self.unit = unit
         self._details = details
         self._find = find_data
         self.secrets: set[str] = set()
@@ -190,7 +228,7 @@ class _Around:
                     continue
                 raise self._unknown(one, f"has no entry `{one.key}`")
             said = entries[one.key].decode("utf-8", "replace")
-            name = f"{one.kind} {self._unit.id.namespace}/{one.name} ({one.key})"
+            name = f"{one.kind} {self.unit.id.namespace}/{one.name} ({one.key})"
             found.append(Reference(said, name, one.target_path, one.literal))
         return found
 
@@ -199,8 +237,8 @@ class _Around:
 
         Who does not ask for decryption has none, and nothing is opened.
         """
-        name, home = self._details.keys, self._unit.id.namespace
-        if not self._details.decrypts and self._unit.id.kind == KUSTOMIZATION:
+        name, home = self._details.keys, self.unit.id.namespace
+        if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
             return Keys(sealed=True)
         if not name:
             return setting.keys
@@ -245,7 +283,7 @@ class _Around:
         if asked is None:
             return Variables()
         sources = [self._source(one) for one in asked.references]
-        return collect(sources, inline=asked.inline, where=self._unit.where)
+        return collect(sources, inline=asked.inline, where=self.unit.where)
 
     def _source(self, one: DataReference) -> Source:
         entries = self._entries(one)
@@ -254,7 +292,7 @@ class _Around:
 
     def _entries(self, one: DataReference) -> Data | None:
         """None where it is not known and need not be there."""
-        entries = self._find(one.kind, self._unit.id.namespace, one.name)
+        entries = self._find(one.kind, self.unit.id.namespace, one.name)
         if entries is None and not one.optional:
             raise self._unknown(one, "is not in the repository, or no key opens it")
         if entries is not None and one.kind == "Secret":
@@ -263,9 +301,9 @@ class _Around:
         return entries
 
     def _unknown(self, one: DataReference, what: str) -> RenderError:
-        problem = f"`{self._unit.id}` needs {one.kind} `{one.name}`, which {what}"
+        problem = f"`{self.unit.id}` needs {one.kind} `{one.name}`, which {what}"
         hint = "what it renders to is not known before; give the object in the repository"
-        return RenderError("render.data", problem, where=self._unit.where, hint=hint)
+        return RenderError("render.data", problem, where=self.unit.where, hint=hint)
 
 
 def _texts(entries: Data) -> dict[str, str]:

@@ -18,7 +18,9 @@ import msgspec
 from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
+from tidegate.model.ledger import KnownRelease
 from tidegate.model.source import Portion, Snapshot, SourceRef
+from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
 from tidegate.render.footprint import KnownKeys
@@ -100,6 +102,8 @@ class KeptSecret(NamedTuple):
 
 AskSecret: TypeAlias = Callable[[str, str], Awaitable[KeptSecret]]
 """By namespace and name."""
+AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
+"""The last revision of the release that a unit is; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,8 @@ class Setting:
     `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
     overlays that cannot come to such a text are not rendered, unless it is known what they come to.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
-    A `crew` may be shared. `ask_secret` asks a cluster for keys.
+    A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
+    of a release.
     """
 
     cache: Cache
@@ -122,6 +127,7 @@ class Setting:
     cores: int = field(default_factory=count_cores)
     crew: WorkerCrew | None = None
     ask_secret: AskSecret | None = None
+    ask_release: AskRelease | None = None
 
 
 class Workshop:

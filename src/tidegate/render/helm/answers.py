@@ -11,6 +11,8 @@ from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency
 from tidegate.render.engines import EngineRefusal
 
+NOTHING = msgspec.Raw(b"{}")
+
 
 class Text(msgspec.Struct, frozen=True, gc=False):
     """What one template, or one file of CRDs, came to."""
@@ -20,10 +22,15 @@ class Text(msgspec.Struct, frozen=True, gc=False):
 
 
 class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
-    """A worker's good answer: templates by their path inside the chart, and CRDs apart."""
+    """A worker's good answer: templates by their path inside the chart, and CRDs apart.
+
+    `chart` and `config` where they are asked for: the chart itself, and the values of the user.
+    """
 
     templates: tuple[Text, ...]
     crds: tuple[Text, ...] = ()
+    chart: msgspec.Raw = NOTHING
+    config: msgspec.Raw = NOTHING
 
 
 Answer: TypeAlias = Templated | EngineRefusal

@@ -75,10 +75,14 @@ def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
     kept = (path for path in sorted(texts) if not path.endswith(f"/{NAME}"))
     templates = (Text(inside_chart(path), texts[path]) for path in kept)
     crds = sdk.crds_of(handle) if release.include_crds else ()
-    return Templated(
+    answer = Templated(
         tuple(each for each in templates if each.text.strip()),
         tuple(Text(inside_chart(crd.filename), crd.data) for crd in crds),
     )
+    if not release.described:
+        return answer
+    content = msgspec.Raw(_encode(sdk.content_of(handle, without=NAME)))
+    return msgspec.structs.replace(answer, chart=content, config=msgspec.Raw(json.dumps(values)))
 
 
 def _find_chart(release: Release) -> Path:

@@ -20,6 +20,7 @@ from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, ProcessError, RenderError, foreign
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
+from tidegate.model.helm_order import kind_rank
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
@@ -37,20 +38,6 @@ EVENTS = frozenset(
 )
 """What hooks may be for, tests aside."""
 TEST_EVENTS = frozenset({"test", "test-success"})
-INSTALL_ORDER = (
-    *("PriorityClass", "Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange"),
-    *("PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount", "Secret", "SecretList"),
-    *("ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
-    *("CustomResourceDefinition", "ClusterRole", "ClusterRoleList", "ClusterRoleBinding"),
-    *("ClusterRoleBindingList", "Role", "RoleList", "RoleBinding", "RoleBindingList", "Service"),
-    *("DaemonSet", "Pod", "ReplicationController", "ReplicaSet", "Deployment"),
-    *("HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob", "IngressClass", "Ingress"),
-    *("APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-)
-"""Kinds as Helm installs them; whatever is not named comes behind, by the name of its kind."""
-
-_RANKS = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
-
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
@@ -193,5 +180,4 @@ def _pieces(templates: Iterable[Text]) -> Iterator[_Piece]:
             first = documents[0]
             # What stood in a List is sorted as a List.
             kind = "List" if first.inside else str(first.body.get("kind"))
-            rank = (_RANKS.get(kind, len(_RANKS)), kind)
-            yield _Piece(rank, None if first.inside else hook_events(first), text)
+            yield _Piece(kind_rank(kind), None if first.inside else hook_events(first), text)

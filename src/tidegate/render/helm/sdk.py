@@ -10,6 +10,7 @@ import ctypes
 import io
 import json
 import tarfile
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from helm_python import _native
 from helm_python.errors import HelmError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.objects import Json
+from tidegate.model.reading import mappings, text
 from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm.parameters import Values
 
@@ -80,8 +83,8 @@ def metadata_of(chart: Handle) -> ChartMetadata:
 
 def declared_dependencies(chart: Handle) -> bytes:
     """What Chart.yaml declares, in the JSON that Helm itself writes of it."""
-    text = _native.call_string("helm_chart_metadata", chart)
-    return bytes(msgspec.json.decode(text, type=_Declared).dependencies)
+    told = _native.call_string("helm_chart_metadata", chart)
+    return bytes(msgspec.json.decode(told, type=_Declared).dependencies)
 
 
 def absent_dependencies(chart: Handle, metadata: ChartMetadata) -> tuple[ChartDependency, ...]:
@@ -112,12 +115,44 @@ def crds_of(chart: Handle) -> tuple[Crd, ...]:
     return msgspec.json.decode(answer, type=tuple[Crd, ...])
 
 
-def read_values(text: str, name: str) -> Values:
+def content_of(chart: Handle, *, without: str) -> dict[str, Json]:
+    """The chart as a record of a release keeps it: all but the charts inside it.
+
+    `without` is the name of a file that is none of the chart's own.
+    """
+    schema: Json = msgspec.json.decode(_native.call_string("helm_chart_schema", chart))
+    return {
+        "metadata": _told(chart, "metadata"),
+        "lock": None,
+        "templates": [
+            one
+            for one in _files(chart, "templates")
+            if not text(one, "name").endswith(f"/{without}")
+        ],
+        "values": _told(chart, "values"),
+        "schema": b64encode(msgspec.json.encode(schema)).decode() if schema else None,
+        "files": _files(chart, "files"),
+    }
+
+
+def _told(chart: Handle, what: str) -> Json:
+    told: Json = msgspec.json.decode(_native.call_string(f"helm_chart_{what}", chart))
+    return told
+
+
+def _files(chart: Handle, what: str) -> list[Json]:
+    return [
+        {"name": text(one, "name"), "data": b64encode(text(one, "data").encode()).decode()}
+        for one in mappings({what: _told(chart, what)}, what)
+    ]
+
+
+def read_values(said: str, name: str) -> Values:
     """YAML to values, as Helm reads it."""
-    if "\0" in text:
+    if "\0" in said:
         raise RenderError("render.helm.values", f"`{foreign(name)}` holds a NUL byte")
     try:
-        answer = _native.call_string("helm_values_from_yaml", text)
+        answer = _native.call_string("helm_values_from_yaml", said)
     except HelmValuesError as error:
         problem = f"`{foreign(name)}` is not a mapping in YAML: {foreign(str(error))}"
         raise RenderError("render.helm.values", problem, where=Place(name)) from None
@@ -168,10 +203,10 @@ def chart_of(files: Mapping[str, str]) -> Iterator[Handle]:
     """A chart that nobody has written down, by the texts of its files."""
     with io.BytesIO() as content:
         with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
-            for name, text in files.items():
+            for name, content_of_file in files.items():
                 entry = tarfile.TarInfo(name)
-                entry.size = len(text.encode())
-                archive.addfile(entry, io.BytesIO(text.encode()))
+                entry.size = len(content_of_file.encode())
+                archive.addfile(entry, io.BytesIO(content_of_file.encode()))
         yield from _unpacked(content.getvalue())
 
 
@@ -186,6 +221,7 @@ def _options(release: Release) -> dict[str, object]:
         "namespace": release.namespace,
         "is_install": not release.is_upgrade,
         "is_upgrade": release.is_upgrade,
+        "revision": release.revision,
         "kube_version": release.kube_version,
         "api_versions": list(release.api_versions),
     }

@@ -1,0 +1,103 @@
+"""A Helm release of 50 objects: installed, and upgraded with nothing new, beside real helm.
+
+Both are commands as people type them, on one control plane, in turns: `tidegate sync` of a
+HelmRelease, and `helm upgrade --install --wait` of the same chart.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.helm_oracle import find_helm, run_helm
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import ChartRepository, config_map
+from tests.fakes.repositories import deployment
+from tidegate.documents.dump import to_yaml
+
+ROUNDS = 3
+SETTINGS, DEPLOYMENTS = 45, 5
+WRITES = frozenset({"patch", "create", "update", "delete"})
+KEPT = frozenset({"leases", "events"})
+"""What is not of the release."""
+
+
+def measure() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder, ControlPlane.start() as plane:
+        taken: dict[str, list[float]] = {}
+        for number in range(ROUNDS):
+            for name, seconds in _round(plane, Path(folder), number).items():
+                taken.setdefault(name, []).append(seconds)
+        middle = {name: statistics.median(all_of) for name, all_of in taken.items()}
+        return {
+            **{f"{name} [s]": seconds for name, seconds in middle.items()},
+            "install, of helm's": middle["install"] / middle["helm: install"],
+            "nothing new, of helm's": middle["nothing new"] / middle["helm: nothing new"],
+            "writes where nothing is new": _writes(plane),
+        }
+
+
+def _round(plane: ControlPlane, folder: Path, number: int) -> dict[str, float]:
+    config, taken = plane.kubeconfig("admin"), dict[str, float]()
+    ours, theirs = f"bench-{number}", f"helm-{number}"
+    for home in (ours, theirs):
+        kubectl(config, "create", "namespace", home)
+    shop = _repository(folder / str(number), ours)
+
+    def tidegate() -> None:
+        login = str(plane.kubeconfig("tidegate"))
+        words = (str(shop.root), "--kubeconfig", login, "--context", "plane", "--yes")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        command = [sys.executable, "-m", "tidegate", "sync", *words]
+        subprocess.run(command, check=True, capture_output=True, env=environment)  # noqa: S603
+
+    def helm() -> None:
+        place = ("--namespace", theirs, "--kubeconfig", str(config))
+        words = ("upgrade", "--install", "web", str(shop.root / "chart"), "--wait")
+        ended = run_helm(find_helm(), *words, *place, home=folder)
+        if ended.returncode:
+            raise RuntimeError(ended.stderr)
+
+    taken["install"], taken["helm: install"] = _seconds(tidegate), _seconds(helm)
+    taken["nothing new"], taken["helm: nothing new"] = _seconds(tidegate), _seconds(helm)
+    return taken
+
+
+def _seconds(run: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def _repository(root: Path, home: str) -> ChartRepository:
+    shop = ChartRepository(root, home)
+    for number in range(SETTINGS):
+        shop.put(f"templates/setting-{number}.yaml", config_map(f"setting-{number}", to="here"))
+    for number in range(DEPLOYMENTS):
+        shop.put(f"templates/app-{number}.yaml", to_yaml(deployment(f"app-{number}")))
+    return shop
+
+
+def _writes(plane: ControlPlane) -> float:
+    """What our last run, in which nothing was new, wrote."""
+    mine = [
+        one
+        for one in read_audit(plane.audit_log)
+        if one.user.username == "tidegate" and one.object_ref.namespace == f"bench-{ROUNDS - 1}"
+    ]
+    mine.sort(key=lambda one: one.request_received_timestamp)
+    made = [at for at, one in enumerate(mine) if _is_write(one.verb, one.object_ref.resource)]
+    last = max((at for at in made if mine[at].object_ref.name.startswith("sh.helm.")), default=-1)
+    return float(len([at for at in made if at > last]))
+
+
+def _is_write(verb: str, resource: str) -> bool:
+    return verb in WRITES and resource not in KEPT

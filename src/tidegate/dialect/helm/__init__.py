@@ -1,0 +1,1 @@
+"""What Helm keeps in a cluster, and how it reads what others keep there."""

@@ -1,0 +1,25 @@
+"""Hooks of a release: those that Helm runs for what is about to be done.
+
+An install runs those for installs alone, and an upgrade those for upgrades; Argo CD runs both for
+each sync.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.dialect.argo.hooks import HELM_HOOK, Hook
+from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.manifest import Phase
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
+
+WHEN = {"pre": Phase.PRE_SYNC, "post": Phase.POST_SYNC}
+
+
+def narrowed(hook: Hook, body: dict[str, Json], terms: ReleaseTerms) -> Hook:
+    """The hook with the phases that it has a turn in."""
+    notes = mapping(body, "metadata", "annotations")
+    events = {one.strip().lower() for one in str(notes.get(HELM_HOOK) or "").split(",")}
+    phases = (phase for when, phase in WHEN.items() if f"{when}-{terms.action}" in events)
+    return msgspec.structs.replace(hook, phases=tuple(phases) if terms.acting.hooks else ())

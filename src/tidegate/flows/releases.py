@@ -1,0 +1,183 @@
+"""The records of Helm releases, kept as a ledger while their units are rolled out.
+
+sheet ── render      what a release is made of: chart, values, objects, hooks, notes
+  │
+book ── dialect      what is entered when, by the records there are
+  │
+writes               of Secrets, each over the version that was read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.dialect.helm import book
+from tidegate.dialect.helm.record import (
+    SECRET,
+    ReleaseRecord,
+    pack,
+    read_record,
+    record_ref,
+    secret_of,
+    selector_of,
+)
+from tidegate.dialect.manifests import with_marks
+from tidegate.dialect.tracking import origin_labels
+from tidegate.errors import DialectError
+from tidegate.flows.planning import Planned
+from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering.charts import describe_chart
+from tidegate.flows.rendering.outcome import attempt_all, raise_all
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.session import Session
+from tidegate.model.ledger import (
+    Action,
+    Entering,
+    EntryEnd,
+    LedgerPlace,
+    ReleaseSheet,
+    ReleaseTerms,
+)
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Live
+from tidegate.model.plan import Plan
+from tidegate.model.release import Release
+from tidegate.model.unit import UnitId
+from tidegate.render.helm.sheets import sheet_of
+from tidegate.world.calls import Verb, Write
+
+MANAGER = "helm-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseBooks:
+    """The ledgers of units that are Helm releases; one without a key is to end.
+
+    There is a sheet of each release of which the cluster has no record that is the same.
+    """
+
+    terms: Mapping[UnitId, ReleaseTerms]
+    keys: Mapping[UnitId, str] = field(default_factory=dict)
+    sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
+
+    def place(self, unit: UnitId) -> LedgerPlace | None:
+        terms = self.terms.get(unit)
+        if terms is None:
+            return None
+        return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
+
+    def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
+        records, terms, key = _records(entries), self.terms[unit], self.keys.get(unit)
+        if key is None:
+            return book.intend_end(records)
+        entering = book.intend(key, records, terms, unit.mark)
+        if not entering.is_due or entering.goes_on:
+            return entering
+        if entering.action is not terms.action or unit not in self.sheets:
+            problem = f"somebody else has released `{terms.name}` since it was rendered"
+            return msgspec.structs.replace(entering, problem=f"{problem}; run it again")
+        try:
+            for one in self._begin(unit, records, entering, Ms(0)).made:
+                pack(one.content)
+        except DialectError as error:
+            return msgspec.structs.replace(entering, problem=error.problem)
+        return entering
+
+    def begin(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
+    ) -> tuple[Write, ...]:
+        made = self._begin(unit, _records(entries), entering, now)
+        return tuple(self._writes(unit, entries, made, now))
+
+    def _begin(
+        self, unit: UnitId, records: Sequence[ReleaseRecord], entering: Entering, now: Ms
+    ) -> book.Entries:
+        if entering.action is Action.UNINSTALL:
+            return book.begin_end(records)
+        if entering.goes_on:
+            return book.Entries()
+        sheet = self.sheets[unit]
+        return book.begin(sheet, records, self.terms[unit], unit.mark, entering=entering, now=now)
+
+    def end(
+        self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
+    ) -> tuple[Write, ...]:
+        records = _records(entries)
+        if entering.action is Action.UNINSTALL:
+            told = book.remove(records, self.terms[unit], ended=ended, now=now)
+        else:
+            told = book.end(records, entering=entering, ended=ended, now=now)
+        return tuple(self._writes(unit, entries, told, now))
+
+    def _writes(
+        self, unit: UnitId, entries: Sequence[Live], told: book.Entries, now: Ms
+    ) -> Iterable[Write]:
+        storage, lives = self.terms[unit].storage, {one.ref: one for one in entries}
+
+        def put(record: ReleaseRecord, version: str) -> Write:
+            body = secret_of(record, storage, now=now, version=version)
+            return Write(
+                verb=Verb.REPLACE if version else Verb.CREATE,
+                ref=record_ref(record.name, record.number, storage),
+                body=msgspec.json.encode(body),
+                manager=MANAGER,
+                version=version,
+            )
+
+        for one in told.changed:
+            yield put(one, lives[record_ref(one.name, one.number, storage)].version)
+        for one in told.made:
+            yield put(one, "")
+        for one in told.gone:
+            ref = record_ref(one.name, one.number, storage)
+            yield Write(verb=Verb.DELETE, ref=ref, uid=lives[ref].uid)
+
+
+def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
+    return [read_record(msgspec.json.decode(one.body)) for one in entries]
+
+
+async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | None:
+    """The ledgers of a plan's units; None where none of them is a release."""
+    terms = terms_of(planned.plan)
+    wanted = {
+        one.manifests.unit.id: one.rendered
+        for one in planned.read
+        if one.manifests.unit.id in terms and one.rendered.release is not None
+    }
+    if not wanted:
+        return None
+    async with Workshop(session.setting) as workshop:
+        asked = {
+            name: _sheet(name, one, one.release, workshop)
+            for name, one in wanted.items()
+            if one.release is not None and not one.is_known
+        }
+        sheets, errors = await attempt_all(asked)
+    raise_all(tuple(errors.values()))
+    keys = {name: one.key for name, one in wanted.items()}
+    return ReleaseBooks({name: terms[name] for name in wanted}, keys, sheets)
+
+
+def end_releases(plan: Plan) -> ReleaseBooks:
+    """The ledgers of units that are to end."""
+    return ReleaseBooks(terms_of(plan))
+
+
+def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
+    found = ((unit.id, unit.policy.release) for unit in plan.units)
+    return {name: terms for name, terms in found if terms is not None}
+
+
+async def _sheet(
+    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop
+) -> ReleaseSheet:
+    labels = origin_labels(unit)
+    documents = [
+        msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
+        for one in rendered.documents
+    ]
+    return sheet_of(rendered.key, await describe_chart(release, workshop), documents)

@@ -1,0 +1,112 @@
+"""What a record of a release keeps of its chart, besides the objects: the chart itself, the values
+of the user, the notes, and the hooks that are only run by `helm test`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.documents import Document
+from tidegate.documents.dump import to_yaml
+from tidegate.external.worker import Workers
+from tidegate.model.helm_order import is_crd_path, kind_rank
+from tidegate.model.ledger import ReleaseSheet, SheetHook
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
+from tidegate.model.release import Release
+from tidegate.render.helm.answers import Templated
+from tidegate.render.helm.rendering import (
+    NOTES,
+    TEST_EVENTS,
+    ask,
+    hook_events,
+    pieces_of,
+    read_piece,
+)
+
+WEIGHT = "helm.sh/hook-weight"
+POLICY = "helm.sh/hook-delete-policy"
+TEST = "test"
+
+
+class ChartSheet(msgspec.Struct, frozen=True):
+    """What is the same whatever becomes of the objects behind the build."""
+
+    chart: dict[str, Json]
+    config: dict[str, Json]
+    notes: str
+    tests: tuple[SheetHook, ...]
+
+    def __repr__(self) -> str:
+        return "ChartSheet()"
+
+
+async def describe(release: Release, workers: Workers) -> ChartSheet:
+    """Raises what rendering raises."""
+    told = await ask(msgspec.structs.replace(release, described=True), workers)
+    chart: dict[str, Json] = msgspec.json.decode(told.chart)
+    config: dict[str, Json] = msgspec.json.decode(told.config)
+    name = text(chart, "metadata", "name")
+    return ChartSheet(chart, config, _notes(told), tuple(_tests(told, name)))
+
+
+def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseSheet:
+    """The whole sheet, with the objects as they are applied.
+
+    Definitions of `crds/` are no part of a release.
+    """
+    name = text(described.chart, "metadata", "name")
+    members = [one for one in documents if not is_crd_path(one.place.name)]
+    ordinary = [one for one in members if hook_events(one) is None]
+    ordinary.sort(key=lambda one: kind_rank(text(one.body, "kind")))
+    hooks = [_hook(one, name) for one in members if hook_events(one) is not None]
+    return ReleaseSheet(
+        key=key,
+        chart=described.chart,
+        config=described.config,
+        manifest="".join(f"---\n{_text(one, name)}" for one in ordinary),
+        hooks=(*hooks, *described.tests),
+        notes=described.notes,
+    )
+
+
+def _text(document: Document, chart: str) -> str:
+    return f"# Source: {chart}/{document.place.name}\n{to_yaml(document.body)}"
+
+
+def _notes(told: Templated) -> str:
+    """Those of the chart itself; what charts inside it have to say is not shown by Helm either."""
+    return next((one.text for one in told.templates if one.path == f"templates/{NOTES}"), "")
+
+
+def _tests(told: Templated, chart: str) -> Iterator[SheetHook]:
+    for path, number, piece in pieces_of(told.templates):
+        for document in read_piece(piece, path, number):
+            events = hook_events(document)
+            if events is not None and events & TEST_EVENTS:
+                yield _hook(document, chart)
+
+
+def _hook(document: Document, chart: str) -> SheetHook:
+    notes = mapping(document.body, "metadata", "annotations")
+    events = sorted(hook_events(document) or ())
+    policies = (one.strip() for one in str(notes.get(POLICY) or "").split(","))
+    return SheetHook(
+        name=text(document.body, "metadata", "name"),
+        kind=text(document.body, "kind"),
+        path=f"{chart}/{document.place.name}",
+        manifest=_text(document, chart),
+        events=tuple(TEST if one in TEST_EVENTS else one for one in events),
+        weight=hook_weight(notes),
+        policies=tuple(one for one in policies if one),
+    )
+
+
+def hook_weight(notes: dict[str, Json]) -> int:
+    """What is no number counts as none."""
+    try:
+        return int(str(notes.get(WEIGHT) or "0"))
+    except ValueError:
+        return 0

@@ -1,0 +1,114 @@
+"""HelmReleases: what becomes of one that fails, is locked, or is released by somebody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.flux.stage import case
+from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, hook, records, stands
+from tests.fakes.repositories import Body, namespace
+from tests.fakes.tidegate_runs import tidegate
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
+from tidegate.model.moment import Ms
+from tidegate.model.reading import text
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    """A cluster in which the Job `migrate` fails."""
+    home = tmp_path / "home"
+    home.mkdir()
+    made = namespace("shop")
+    return KeptSandbox.make(home, monkeypatch, made, served=False, failing=["migrate"])
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = ChartRepository(tmp_path / "repository")
+    made.put("values.yaml", "to: one\n")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    return made
+
+
+@case(59)
+def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revision(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+    failed = sandbox.sync(shop.root)
+    assert failed.code != 0
+    assert stands(sandbox) == [(1, "failed")]
+    assert 'Release "web" failed' in text(records(sandbox)[0].content, "info", "description")
+
+    shop.release(values={"to": "two"})
+    mended = sandbox.sync(shop.root)
+
+    assert mended.code == 0, mended.stderr
+    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+
+
+@case(61)
+def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+    shop.release(install={"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}})
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n")
+    words = ("--engine", "flux", "-o", "json", "--until", "7m", "--scenario", str(scenario))
+
+    ran = tidegate("simulate", shop.root, *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    planned = [(one["at"], one["until"]) for one in told if one.get("told") == "retry.planned"]
+    assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
+
+
+@case(62)
+def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    last = records(sandbox)[0]
+    locked = last.become(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
+    content: Body = {**locked.content, "version": 2}
+    stale = ReleaseRecord(content)
+    sandbox.put(secret_of(stale, "shop", now=Ms(0)))
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+
+
+@case(62)
+def test_what_somebody_else_has_released_is_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    content: Body = {**records(sandbox)[0].content, "version": 2}
+    sandbox.put(secret_of(ReleaseRecord(content), "shop", now=Ms(0)))
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "superseded"), (3, "deployed")]
+
+
+@case(65)
+def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.sync(shop.root)
+    patch = '[{"op": "add", "path": "/data/more", "value": "yes"}]'
+    target: Body = {"kind": "ConfigMap", "name": "web"}
+    shop.release(postRenderers=[{"kustomize": {"patches": [{"patch": patch, "target": target}]}}])
+
+    for _ in range(2):
+        done = sandbox.sync(shop.root)
+        assert done.code == 0, done.stderr
+
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"

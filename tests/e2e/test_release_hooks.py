@@ -1,0 +1,136 @@
+"""Hooks of releases are run in real helm's order, by the audit log of a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.helm_oracle import find_helm, run_helm
+from tests.e2e.hook_charts import CASES
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import helm_release
+from tests.fakes.repositories import Repository, git_repository
+from tests.fakes.tidegate_command import Tidegate
+from tidegate.model.objects import Json
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
+
+CREATED = 201
+KINDS = "jobs,configmaps,serviceaccounts,secrets,services"
+BESIDES = ("secret/sh.helm.", "configmap/kube-root-ca.crt", "serviceaccount/default")
+AT_ONCE = 4
+"""So many of helm's processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The same charts, released by helm and by us, each in a namespace of its own."""
+
+    plane: ControlPlane
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "repository"
+
+    def chart(self, number: int) -> Path:
+        return self.root / "charts" / str(number)
+
+    def write(self, to: str) -> None:
+        bodies = [git_repository()]
+        for number, templates in enumerate(CASES.values()):
+            chart: Json = {
+                "spec": {
+                    "chart": f"./charts/{number}",
+                    "sourceRef": {
+                        "kind": "GitRepository",
+                        "name": "flux-system",
+                        "namespace": "flux-system",
+                    },
+                }
+            }
+            bodies.append(helm_release(f"hooked-{number}", chart=chart, values={"to": to}))
+            files = {f"templates/{name}.yaml": text for name, text in templates.items()}
+            files["Chart.yaml"] = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
+            for path, text in files.items():
+                file = self.chart(number) / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+        Repository(self.root).put("clusters/main/all.yaml", *bodies)
+
+    async def ours(self, to: str) -> None:
+        self.write(to)
+        login = self.plane.kubeconfig("tidegate")
+        words = (self.root, "--kubeconfig", login, "--context", "plane", "--timeout", "200s")
+        ran = await Tidegate(self.folder).run("sync", "--yes", *words)
+        assert ran.code == 0, ran.stdout + ran.stderr
+
+    async def theirs(self, to: str) -> None:
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def release(number: int) -> None:
+            place = ("--namespace", f"helmed-{number}", "--kubeconfig", str(self.admin))
+            words = ("upgrade", "--install", "web", str(self.chart(number)), "--set", f"to={to}")
+            async with limit:
+                ended = await asyncio.to_thread(
+                    run_helm, find_helm(), *words, *place, "--wait", home=self.folder
+                )
+            assert ended.returncode == 0, ended.stderr
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(len(CASES)):
+                group.create_task(release(number))
+
+    @property
+    def admin(self) -> Path:
+        return self.plane.kubeconfig("admin")
+
+    def made(self, whose: str, user: str) -> list[list[str]]:
+        """By chart, what was made, in its order; something made twice is there twice."""
+        found: list[list[str]] = [[] for _ in CASES]
+        entries = sorted(
+            read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
+        )
+        for one in entries:
+            ref, (place, _, number) = one.object_ref, one.object_ref.namespace.partition("-")
+            is_made = one.response_status.code == CREATED and "dryRun=All" not in one.request_uri
+            is_record = ref.resource in {"secrets", "events"} and ref.name != "d"
+            if place == whose and one.user.username == user and is_made and not is_record:
+                found[int(number)].append(f"{ref.resource}/{ref.name}")
+        return found
+
+    def left(self, whose: str) -> list[set[str]]:
+        """By chart, what is there at the end."""
+        return [set(self._names(f"{whose}-{number}")) for number in range(len(CASES))]
+
+    def _names(self, home: str) -> Sequence[str]:
+        found = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
+        return [one for one in found if not one.startswith(BESIDES)]
+
+
+async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Path) -> None:
+    contest = Contest(plane, tmp_path)
+    for number in range(len(CASES)):
+        for whose in ("hooked", "helmed"):
+            kubectl(contest.admin, "create", "namespace", f"{whose}-{number}")
+    for to in ("one", "two"):
+        await contest.ours(to)
+        await contest.theirs(to)
+        ours, theirs = contest.made("hooked", "tidegate"), contest.made("helmed", "admin")
+        assert dict(zip(CASES, ours, strict=True))["by weight"][:3] == [
+            "jobs/b",
+            "jobs/c",
+            "jobs/a",
+        ]
+        for name, mine, other in zip(CASES, ours, theirs, strict=True):
+            assert (name, mine) == (name, other)
+        for name, there, elsewhere in zip(
+            CASES, contest.left("hooked"), contest.left("helmed"), strict=True
+        ):
+            assert (name, there) == (name, elsewhere)

@@ -1,0 +1,164 @@
+"""Releases of ours on a real API server, in the eyes of helm 3 and helm 4."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import ChartRepository, config_map, hook
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import part, text
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+VERSIONS = (VERSION_3, VERSION)
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Harbour:
+    """A repository with a release, a namespace for it, and helm beside us."""
+
+    plane: ControlPlane
+    folder: Path
+    shop: ChartRepository
+    version: str
+
+    @property
+    def config(self) -> Path:
+        return self.plane.kubeconfig("admin")
+
+    async def tidegate(self, verb: str = "sync") -> Ran:
+        words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s")
+        ran = await Tidegate(self.folder).run(verb, "--yes", *words)
+        assert ran.code == 0, ran.stdout + ran.stderr
+        return ran
+
+    def helm(self, *words: str) -> str:
+        place = ("--namespace", self.shop.home, "--kubeconfig", str(self.config))
+        ended = run_helm(find_helm(self.version), *words, *place, home=self.folder)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def told(self, *words: str) -> Json:
+        found: Json = json.loads(self.helm(*words, "-o", "json"))
+        return found
+
+    def history(self) -> list[tuple[int, str, str]]:
+        """Revision, status and description, the first one first."""
+        found = self.told("history", "web")
+        assert isinstance(found, list)
+        return [
+            (int(str(part(one, "revision"))), text(one, "status"), text(one, "description"))
+            for one in found
+        ]
+
+    def setting(self, name: str = "web") -> Json:
+        words = ("get", "configmap", name, "-n", self.shop.home, "-o", "json")
+        return part(json.loads(kubectl(self.config, *words)), "data")
+
+    def names(self) -> set[str]:
+        words = ("get", "configmap", "-n", self.shop.home, "-o", "name")
+        found = kubectl(self.config, *words).split()
+        return {one.removeprefix("configmap/") for one in found} - {"kube-root-ca.crt"}
+
+
+@pytest.fixture(params=VERSIONS)
+def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Harbour:
+    home = f"released-{next(_numbers)}"
+    shop = ChartRepository(tmp_path / "repository", home)
+    shop.put("values.yaml", "to: one\nkept: true\n")
+    shop.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    shop.put("templates/NOTES.txt", "thanks for {{ .Release.Name }}")
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade", weight=2))
+    shop.put("templates/tests/test.yaml", hook("probe", "test"))
+    kubectl(plane.kubeconfig("admin"), "create", "namespace", home)
+    return Harbour(plane, tmp_path, shop, str(request.param))
+
+
+async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> None:
+    await harbour.tidegate()
+    assert harbour.history() == [(1, "deployed", "Install complete")]
+    harbour.shop.release(values={"to": "two"})
+
+    await harbour.tidegate()
+
+    assert harbour.history() == [
+        (1, "superseded", "Install complete"),
+        (2, "deployed", "Upgrade complete"),
+    ]
+    (listed,) = json.loads(harbour.helm("list", "-o", "json"))
+    assert (listed["revision"], listed["status"], listed["chart"]) == (
+        "2",
+        "deployed",
+        "shop-1.0.0",
+    )
+    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
+    assert harbour.told("get", "values", "web") == {"to": "two"}
+    assert harbour.told("get", "values", "web", "--all") == {"to": "two", "kept": True}
+    assert "to: two" in harbour.helm("get", "manifest", "web")
+    assert "thanks for web" in harbour.helm("get", "notes", "web")
+    hooks = harbour.helm("get", "hooks", "web")
+    assert "name: migrate" in hooks
+    assert "name: probe" in hooks
+
+
+async def test_helm_rolls_ours_back_and_we_go_on(harbour: Harbour) -> None:
+    await harbour.tidegate()
+    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
+    harbour.shop.release(values={"to": "two"})
+    await harbour.tidegate()
+    forced = ("--force-conflicts",) if harbour.version == VERSION else ()
+
+    harbour.helm("rollback", "web", "1", *forced)
+    assert harbour.setting() == {"to": "one"}
+    assert harbour.names() == {"web"}
+    await harbour.tidegate()
+
+    assert harbour.setting() == {"to": "two"}
+    assert harbour.names() == {"web", "more"}
+    assert [one[:2] for one in harbour.history()][-2:] == [(3, "superseded"), (4, "deployed")]
+
+
+async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
+    harbour: Harbour,
+) -> None:
+    chart = harbour.shop.root / "chart"
+    harbour.shop.put("templates/old.yaml", config_map("old", to="old"))
+    harbour.helm("install", "web", str(chart), "--set", "to=zero")
+    harbour.shop.drop("templates/old.yaml")
+
+    await harbour.tidegate()
+
+    assert harbour.names() == {"web"}
+    assert harbour.setting() == {"to": "one"}
+    assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
+
+
+async def test_helm_uninstalls_ours(harbour: Harbour) -> None:
+    await harbour.tidegate()
+
+    harbour.helm("uninstall", "web")
+
+    assert harbour.names() == set()
+    words = ("get", "secret", "-n", harbour.shop.home, "-l", "owner=helm", "-o", "name")
+    assert kubectl(harbour.config, *words).split() == []
+
+
+async def test_helm_upgrades_ours(harbour: Harbour) -> None:
+    await harbour.tidegate()
+    forced = ("--force-conflicts",) if harbour.version == VERSION else ()
+    chart = str(harbour.shop.root / "chart")
+
+    harbour.helm("upgrade", "web", chart, "--set", "to=three", "--reuse-values", *forced)
+
+    assert harbour.setting() == {"to": "three"}
+    assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]

@@ -1,0 +1,93 @@
+"""A repository with a HelmRelease and its chart, and the records that there are of it.
+
+shop = ChartRepository(tmp_path)
+shop.put("templates/web.yaml", CONFIG)
+sandbox.sync(shop.root)
+assert [one.status for one in records(sandbox)] == ["deployed"]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.repositories import Body, Repository, git_repository, namespace
+from tidegate.dialect.helm.record import ReleaseRecord, read_record
+from tidegate.documents.dump import to_yaml
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import text
+
+SECRET = Kind("", "v1", "Secret")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+SOURCE: Body = {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}
+OWNER = "helm.sh/release.v1"
+
+
+def helm_release(home: str, **spec: Json) -> Body:
+    chart: Json = {"spec": {"chart": "./chart", "sourceRef": {**SOURCE}}}
+    return {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "web", "namespace": home},
+        "spec": {"interval": "10m", "chart": chart, **spec},
+    }
+
+
+def config_map(name: str, **data: str) -> str:
+    """A template; values may be expressions."""
+    lines = "".join(f"  {key}: {one}\n" for key, one in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{lines}"
+
+
+def hook(name: str, events: str, *, weight: int = 0, policy: str = "", kind: str = "Job") -> str:
+    """A template of a hook that ends well at once."""
+    notes: dict[str, Json] = {"helm.sh/hook": events, "helm.sh/hook-weight": str(weight)}
+    if policy:
+        notes["helm.sh/hook-delete-policy"] = policy
+    metadata: Json = {"name": name, "annotations": notes}
+    if kind != "Job":
+        return to_yaml({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    container: Json = {"name": "main", "image": "busybox"}
+    pod: Json = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec: Json = {"backoffLimit": 0, "template": pod}
+    return to_yaml({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+
+
+@dataclass(slots=True)
+class ChartRepository:
+    """One HelmRelease, `web`, of one chart."""
+
+    root: Path
+    home: str = "shop"
+    spec: Body = field(default_factory=dict)
+    version: str = "1.0.0"
+
+    def __post_init__(self) -> None:
+        self.release()
+
+    def release(self, **spec: Json) -> None:
+        """Write the release, with more than was said before."""
+        self.spec = {**self.spec, **spec}
+        bodies = (git_repository(), namespace(self.home), helm_release(self.home, **self.spec))
+        Repository(self.root).put("clusters/main/all.yaml", *bodies)
+        self.put("Chart.yaml", f"apiVersion: v2\nname: shop\nversion: {self.version}\n")
+
+    def put(self, path: str, content: str) -> None:
+        file = self.root / "chart" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+    def drop(self, path: str) -> None:
+        (self.root / "chart" / path).unlink()
+
+
+def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:
+    """The revisions of all releases of a namespace, the first one first."""
+    secrets = sandbox.all(SECRET, home).values()
+    found = [read_record(one) for one in secrets if text(one, "type") == OWNER]
+    return sorted(found, key=lambda one: (one.name, one.number))
+
+
+def stands(sandbox: KeptSandbox, home: str = "shop") -> list[tuple[int, str]]:
+    return [(one.number, one.status.value) for one in records(sandbox, home)]

@@ -1,0 +1,170 @@
+"""Helm releases of random hooks, released one after another, and the records that are left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+from hypothesis import strategies as st
+
+from tests.fakes.mortal import Realm
+from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
+from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
+from tidegate.dialect.helm import book
+from tidegate.dialect.helm.acting import act
+from tidegate.dialect.helm.record import ReleaseRecord, read_record
+from tidegate.dialect.manifests import read_manifests
+from tidegate.documents import read
+from tidegate.engine.stored import SECRET
+from tidegate.flows.releases import ReleaseBooks
+from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms, SheetHook
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.model.policy import Order
+from tidegate.model.reading import text
+from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.plan.build import build_plan
+from tidegate.testing.builders import an_object
+from tidegate.world.facts import Change
+
+EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
+POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
+NAME = UnitId("HelmRelease", "", "default", "web")
+TERMS = ReleaseTerms("web", "default", "default", most=0)
+
+
+@dataclass(frozen=True)
+class HookOfRelease:
+    """A Job that ends well."""
+
+    events: frozenset[str]
+    weight: int = 0
+    policy: str = ""
+
+
+@dataclass(frozen=True)
+class ReleaseCase:
+    """A chart: so many objects, and hooks."""
+
+    objects: int
+    hooks: tuple[HookOfRelease, ...]
+
+    def texts(self, to: str) -> list[dict[str, Json]]:
+        settings = (
+            an_object("v1 ConfigMap", f"u-{number}", data={"image": to})
+            for number in range(self.objects)
+        )
+        return [*settings, *(_hook(number, one) for number, one in enumerate(self.hooks))]
+
+    def expected(self, actions: list[Action]) -> Counter[str]:
+        """How often each hook is made by releases of these kinds."""
+        return Counter(
+            f"u-hook-{number}"
+            for action in actions
+            for number, one in enumerate(self.hooks)
+            for event in one.events
+            if event.endswith(f"-{action}")
+        )
+
+
+release_cases = st.builds(
+    ReleaseCase,
+    st.integers(0, 2),
+    st.lists(
+        st.builds(
+            HookOfRelease,
+            st.frozensets(st.sampled_from(EVENTS), min_size=1),
+            st.integers(-1, 1),
+            st.sampled_from(POLICIES),
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+class Harbourmaster:
+    """Releases a chart on one cluster, as the commands do it: by what is there, each time anew."""
+
+    def __init__(self, case: ReleaseCase) -> None:
+        self.case = case
+        self.stage = Stage(NOTHING)
+
+    def release(self, to: str, *, holder: str = "one", dies_at: int = 0, lands: int = 0) -> Actor:
+        plan, keeper = self._planned(to)
+        part = Part(holder=holder, dies_at=dies_at, lands=lands, keeper=keeper)
+        if dies_at:
+            actor = self.stage.actor(plan, part)
+            self.stage.play(actor)
+            return actor
+        return self.stage.roll_out(plan, part)
+
+    def _planned(self, to: str) -> tuple[Plan, ReleaseBooks]:
+        """What an upgrade is made of is known by the revision that it is."""
+        records = self.records
+        entering = book.intend(to, records, TERMS, NAME.mark)
+        action = entering.action
+        if action is Action.KEEP:
+            last = book.newest(records)
+            action = Action(last.notes[book.ACTION]) if last is not None else Action.INSTALL
+        terms = msgspec.structs.replace(TERMS, action=action)
+        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True)
+        unit = Unit(id=NAME, destination=Destination("", "default"), policy=act(policy, terms))
+        documents = read("---\n".join(map(_yaml, self.case.texts(to))), "chart")
+        wanted = read_manifests(unit, documents, lambda _: True)
+        sheet = ReleaseSheet(
+            key=to,
+            chart={"metadata": {"name": "shop", "version": "1.0.0"}},
+            config={"to": to},
+            hooks=tuple(
+                SheetHook(f"u-hook-{number}", "Job", "", "", tuple(one.events))
+                for number, one in enumerate(self.case.hooks)
+            ),
+        )
+        books = ReleaseBooks({NAME: terms}, {NAME: to}, {NAME: sheet})
+        return build_plan((wanted,), budget=no_budget), books
+
+    @property
+    def realm(self) -> Realm:
+        return self.stage.realm
+
+    @property
+    def records(self) -> list[ReleaseRecord]:
+        view = self.realm.clusters[""].view
+        bodies = (one.body for one in view.all_of(SECRET, "default"))
+        found = [read_record(one) for one in bodies if text(one, "type") == "helm.sh/release.v1"]
+        return sorted(found, key=lambda one: one.number)
+
+    @property
+    def stands(self) -> list[tuple[int, str]]:
+        return [(one.number, one.status.value) for one in self.records]
+
+    @property
+    def actions(self) -> list[Action]:
+        return [Action(one.notes[book.ACTION]) for one in self.records]
+
+    @property
+    def made(self) -> Counter[str]:
+        """How often each hook was made."""
+        changes = self.stage.record.changes
+        return Counter(
+            one.stored.ref.name
+            for one in changes
+            if one.change is Change.ADDED and "-hook-" in one.stored.ref.name
+        )
+
+
+def _yaml(body: dict[str, Json]) -> str:
+    return msgspec.json.encode(body).decode() + "\n"
+
+
+def _hook(number: int, one: HookOfRelease) -> dict[str, Json]:
+    notes: dict[str, Json] = {
+        "helm.sh/hook": ",".join(sorted(one.events)),
+        "helm.sh/hook-weight": str(one.weight),
+    }
+    if one.policy:
+        notes["helm.sh/hook-delete-policy"] = one.policy
+    pod: Json = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}
+    body = an_object("batch/v1 Job", f"u-hook-{number}", spec={"template": pod})
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}  # type: ignore[dict-item]

@@ -1,0 +1,175 @@
+"""Records of Helm releases: packed and unpacked, and what is entered into them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.dialect.helm import book
+from tidegate.dialect.helm.record import (
+    MOST,
+    ReleaseRecord,
+    ReleaseStatus,
+    pack,
+    read_record,
+    secret_of,
+    unpack,
+)
+from tidegate.errors import DialectError
+from tidegate.model.ledger import Action, Entering, EntryEnd, ReleaseSheet, ReleaseTerms
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.reading import text
+
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+TERMS = ReleaseTerms("web", "shop", "shop")
+MARK = "HelmRelease/shop/web"
+NOW = Ms(1_700_000_000_000)
+
+
+def sheet(to: str = "1") -> ReleaseSheet:
+    chart: dict[str, Json] = {"metadata": {"name": "web", "version": "1.0.0"}}
+    return ReleaseSheet(key=to, chart=chart, config={"to": to}, manifest=f"---\n# {to}\n")
+
+
+class Storage:
+    """Records as a cluster keeps them."""
+
+    def __init__(self, terms: ReleaseTerms = TERMS) -> None:
+        self.terms = terms
+        self.kept: dict[int, ReleaseRecord] = {}
+
+    @property
+    def stands(self) -> list[tuple[int, str]]:
+        return [(number, one.status.value) for number, one in sorted(self.kept.items())]
+
+    def enter(self, told: book.Entries) -> None:
+        for one in (*told.changed, *told.made):
+            body = secret_of(one, self.terms.storage, now=NOW)
+            self.kept[one.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
+        for one in told.gone:
+            del self.kept[one.number]
+
+    def begin(self, wanted: ReleaseSheet) -> Entering:
+        records = list(self.kept.values())
+        entering = book.intend(wanted.key, records, self.terms, MARK)
+        if entering.is_due and not entering.goes_on:
+            self.enter(book.begin(wanted, records, self.terms, MARK, entering=entering, now=NOW))
+        return entering
+
+    def end(self, entering: Entering, *, passed: bool = True) -> None:
+        records, ended = list(self.kept.values()), EntryEnd(passed, "it does not start")
+        self.enter(book.end(records, entering=entering, ended=ended, now=NOW))
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_what_is_packed_is_unpacked_as_it_was(content: dict[str, Json]) -> None:
+    assert unpack(pack(content)) == content
+
+
+def test_what_nobody_here_knows_stays_when_a_status_changes() -> None:
+    content: dict[str, Json] = {"name": "web", "version": 3, "later": {"field": 1}}
+    record = ReleaseRecord(content, {"team": "sea"}, {"note": "kept"})
+
+    changed = record.become(ReleaseStatus.FAILED, "why")
+    again = read_record(secret_of(changed, "shop", now=NOW, version="7"))
+
+    assert again.content["later"] == {"field": 1}
+    assert (again.status, again.number) == (ReleaseStatus.FAILED, 3)
+    assert (again.labels, again.notes) == ({"team": "sea"}, {"note": "kept"})
+
+
+def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:
+    noise = random.Random(1).randbytes(MOST)
+    content: dict[str, Json] = {"name": "web", "version": 1, "chart": noise.hex()}
+
+    with pytest.raises(DialectError, match=r"release `web`, revision 1, has 1,\d+,\d+ bytes"):
+        pack(content)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"no base64!",
+        base64.b64encode(b"no json"),
+        base64.b64encode(b"[]"),
+        base64.b64encode(gzip.compress(b"{}")[:-9]),
+        base64.b64encode(gzip.compress(b'{"a": "' + b" " * (65 * MOST) + b'"}')),
+    ],
+    ids=["nothing", "text", "no json", "list", "half", "bomb"],
+)
+def test_what_is_no_record_is_refused(packed: bytes) -> None:
+    with pytest.raises(DialectError, match="cannot be read"):
+        unpack(packed)
+
+
+def test_a_revision_is_pending_until_its_end_is_entered() -> None:
+    storage = Storage()
+
+    entering = storage.begin(sheet())
+    assert storage.stands == [(1, "pending-install")]
+    storage.end(entering)
+
+    assert storage.stands == [(1, "deployed")]
+    assert storage.begin(sheet()).action is Action.KEEP
+
+
+def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
+    storage = Storage()
+    storage.end(storage.begin(sheet()))
+    storage.begin(sheet("2"))
+
+    again = storage.begin(sheet("2"))
+    storage.end(again)
+
+    assert again.goes_on
+    assert storage.stands == [(1, "superseded"), (2, "deployed")]
+
+
+def test_what_others_left_pending_is_failed_before_the_next_one() -> None:
+    storage = Storage()
+    storage.end(storage.begin(sheet()))
+    foreign = storage.kept[1].become(ReleaseStatus.PENDING_UPGRADE, "somebody")
+    content: dict[str, Json] = {**foreign.content, "version": 2}
+    storage.kept[2] = msgspec.structs.replace(foreign, content=content, notes={})
+
+    entering = storage.begin(sheet("3"))
+
+    assert (entering.action, entering.number) == (Action.UPGRADE, 3)
+    assert storage.stands == [(1, "deployed"), (2, "failed"), (3, "pending-upgrade")]
+    assert "unlocked" in text(storage.kept[2].content, "info", "description")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=12),
+    st.integers(0, 4),
+)
+def test_numbers_go_up_by_one_and_one_at_most_is_deployed(
+    runs: list[tuple[int, bool, bool]], most: int
+) -> None:
+    """Whatever is released, fails, and is killed in between."""
+    storage = Storage(msgspec.structs.replace(TERMS, most=most))
+    highest = 0
+    for to, passes, dies in runs:
+        entering = storage.begin(sheet(str(to)))
+        assert entering.number in {highest, highest + 1}
+        highest = entering.number
+        if not dies:
+            storage.end(entering, passed=passes)
+        statuses = [status for _, status in storage.stands]
+        assert statuses.count("deployed") <= 1
+        assert sum(status.startswith("pending") for status in statuses) <= 1
+        assert not most or len(storage.kept) <= max(most, 2)
+    numbers = [number for number, _ in storage.stands]
+    assert numbers == sorted(set(numbers))
