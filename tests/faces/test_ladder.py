@@ -181,3 +181,16 @@ def test_a_definition_in_the_step_of_its_objects_is_no_definition_before_them(
     ran = tidegate("lint", root, "--offline")
 
     assert "the definition of Keycloak `keycloak/keycloak` comes with" in ran.stdout
+
+
+def test_what_is_missing_of_a_kind_that_the_plan_defines_is_told_and_not_assumed(
+    tmp_path: Path,
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    gateway = root / "sources/platform/platform-gateway/gateway.yaml"
+    gateway.write_text(gateway.read_text().replace("ClassName: envoy", "ClassName: nobody"))
+
+    ran = tidegate("simulate", root, *FIRST_DAY, "--engine", "tidegate", "--offline")
+
+    assert ran.returncode == 4, ran.stderr
+    assert "GatewayClass nobody is not there" in ran.stdout

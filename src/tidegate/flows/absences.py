@@ -197,6 +197,8 @@ class _Survey:
     def _absence(self, ref: Ref, needed_by: tuple[Ref, ...]) -> Absence:
         kind = (ref.kind.group, ref.kind.name)
         sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
+        if any((one.group, one.name) == kind for one in self.brought.defined):
+            sort = Lacking.SETTING  # of a kind that comes with the plan nothing can be there before
         if self._is_root(ref):
             sort = Lacking.ROOT
         if kind == SERVICE and not any(may_be_custom(one.kind) for one in needed_by):

@@ -21,7 +21,10 @@ class Lacking(StrEnum):
     OBJECT = "object"
     """Something of the platform: a class, an issuer, a gateway, a store."""
     SETTING = "setting"
-    """Something of the application's own: a Secret, a ConfigMap, an account, a claim."""
+    """Something of the application's own: a Secret, a ConfigMap, an account, a claim.
+
+    So is an object of a kind that the application defines.
+    """
     SERVICE = "service"
     """A Service that pods call."""
     PART = "part"
