@@ -73,7 +73,7 @@ async def test_a_namespace_goes_with_its_contents_only_with_leave(
     agreed = await harbour.run("sync", "--yes", "--prune", "--yes-delete-contents")
 
     loss = f"takes an object of others along: ConfigMap {place}/theirs;"
-    assert [(ran.code, loss in ran.stdout) for ran in (pruned, deleted)] == [(3, True)] * 2
+    assert [(ran.code, loss in ran.stderr) for ran in (pruned, deleted)] == [(3, True)] * 2
     assert untouched == before
     assert agreed.code == 0, agreed.stdout + agreed.stderr
     gone = await desk.get(Ref(Kind("", "v1", "Namespace"), "", place))

@@ -231,4 +231,4 @@ async def test_a_unit_is_applied_with_the_rights_of_somebody_else(guest: Guest) 
     assert {entry.object_ref.resource for entry in entries} == {"configmaps", "services"}
     assert {entry.impersonated_user.username for entry in entries} == {guest.name}
     assert refused.code == 5, refused.stdout + refused.stderr
-    assert "this user may not delete `services`" in refused.stdout
+    assert "this user may not delete `services`" in refused.stderr

@@ -125,5 +125,5 @@ async def test_a_namespace_that_is_not_there_is_told_before_anything_is_written(
     ran = await harbour.run("sync", "--yes")
 
     assert ran.code == 3, ran.stdout + ran.stderr
-    assert "there is no namespace `nowhere`, nor does the plan bring it" in ran.stdout
+    assert "there is no namespace `nowhere`, nor does the plan bring it" in ran.stderr
     assert len(harbour.writes()) == before

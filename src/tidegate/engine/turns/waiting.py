@@ -119,11 +119,12 @@ def keep_slot(unit: UnitRun) -> None:
 
 
 def _awaits_its_group(unit: UnitRun) -> bool:
-    known, ahead = {unit}, [unit]
+    """Whether a step of it waits, by however many others, for one of another unit of its group."""
+    known, ahead = set(unit.steps), list(unit.steps)
     while ahead:
-        before = (one for step in ahead.pop().steps for one in step.before)
-        fresh = {one.unit for one in before if one.state is not StepState.PASSED} - known
-        if any(one.slots is unit.slots for one in fresh):
+        waits = (one for one in ahead.pop().before if one.state is not StepState.PASSED)
+        fresh = {one for one in waits if one not in known}
+        if any(one.unit is not unit and one.unit.slots is unit.slots for one in fresh):
             return True
         known |= fresh
         ahead += fresh
