@@ -47,8 +47,8 @@ class Object(msgspec.Struct):
 class Heard(msgspec.Struct):
     """As much of an event as is asked about here."""
 
-    at: int
     told: str
+    at: int = 0
     unit: Named | None = None
     ref: Object | None = None
 

@@ -197,7 +197,7 @@ def _with_held(step: Step, spots: set[Spot]) -> Step:
         if Spot(step.cluster, item.ref) not in spots or not item.body:
             return item
         body = msgspec.json.encode(hold(msgspec.json.decode(item.body)))
-        digest = digest_text(body, item.hook, step.phase)
+        digest = digest_text(body, item.hook, step.event)
         return msgspec.structs.replace(item, body=body, digest=digest)
 
     batches = tuple(tuple(map(changed, batch)) for batch in step.batches)

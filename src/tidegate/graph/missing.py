@@ -41,7 +41,7 @@ def missing(graph: Graph) -> tuple[MissingThing, ...]:
             continue
         if graph.nodes[edge.before].kind is NodeKind.OUTSIDE:
             askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
-        elif edge.lacks_key and not _has_key_elsewhere(graph, edge):
+        elif edge.lacks_key and not _may_have_key(graph, edge):
             askers.setdefault((edge.before, edge.key), []).append(_asker(graph, edge))
         elif edge.until is Until.SERVING and edge.before in graph.unanswered:
             askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
@@ -49,10 +49,16 @@ def missing(graph: Graph) -> tuple[MissingThing, ...]:
     return tuple(sorted(lacks, key=lambda one: (ORDER[one.kind], one.cluster, one.name, one.key)))
 
 
-def _has_key_elsewhere(graph: Graph, edge: GraphEdge) -> bool:
-    """Whether another one that brings the same object has the key."""
+def _may_have_key(graph: Graph, edge: GraphEdge) -> bool:
+    """Whether another one that brings the same object has the key, or nobody can know.
+
+    What comes of an object that leans on something outside may depend on that.
+    """
     others = (graph.edges[at] for at in graph.needs[edge.after])
-    return any(one.want == edge.want and not one.lacks_key for one in others)
+    if any(one.want == edge.want and not one.lacks_key for one in others):
+        return True
+    sources = (graph.nodes[graph.edges[at].before] for at in graph.needs[edge.before])
+    return any(one.kind is NodeKind.OUTSIDE and one.ref is not None for one in sources)
 
 
 def _asker(graph: Graph, edge: GraphEdge) -> Asker:

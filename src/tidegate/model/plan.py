@@ -123,6 +123,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.batches or self.expands or self.barrier)
 
     @property
+    def event(self) -> str:
+        """What its hooks are run for: a phase, or an event of their own."""
+        return self.stage.partition("/")[0] or self.phase
+
+    @property
     def spot(self) -> tuple[str, int, str]:
         """The wave or the stage of its unit that it is a part of."""
         return self.phase, self.wave, self.stage

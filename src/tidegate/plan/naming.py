@@ -44,14 +44,14 @@ def _named(step: Step, suffix: str) -> Step:
         return step
     seen: dict[Ref, int] = {}
     batches = tuple(
-        tuple(_complete(item, suffix.lower(), step.phase, seen) for item in batch)
+        tuple(_complete(item, suffix.lower(), step.event, seen) for item in batch)
         for batch in step.batches
     )
     digest = digest_step(batches, step.expands)
     return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 
-def _complete(item: Item, suffix: str, phase: str, seen: dict[Ref, int]) -> Item:
+def _complete(item: Item, suffix: str, event: str, seen: dict[Ref, int]) -> Item:
     """The item under its whole name; of several with the same beginning, later ones are counted.
 
     What has that name already is an earlier try, which makes room.
@@ -69,7 +69,7 @@ def _complete(item: Item, suffix: str, phase: str, seen: dict[Ref, int]) -> Item
         item,
         ref=msgspec.structs.replace(item.ref, name=name),
         body=text,
-        digest=digest_text(text, item.hook, phase),
+        digest=digest_text(text, item.hook, event),
         generates=False,
         hook=tuple(dict.fromkeys((*(item.hook or ()), HookPolicy.BEFORE_CREATION))),
     )

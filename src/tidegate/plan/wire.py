@@ -176,18 +176,18 @@ def _write(item: Item, veil: _Veil) -> _Item:
 
 
 def _read_step(stored: _Step, veil: _Veil, bodies: dict[Ref, bytes], where: Place) -> Step:
-    phase = stored.step.phase
+    event = stored.step.event
     batches = tuple(
-        tuple(_digested(_read(item, veil, bodies, where), phase) for item in batch)
+        tuple(_digested(_read(item, veil, bodies, where), event) for item in batch)
         for batch in stored.batches
     )
     digest = digest_step(batches, stored.step.expands)
     return msgspec.structs.replace(stored.step, batches=batches, digest=digest)
 
 
-def _digested(item: Item, phase: str) -> Item:
+def _digested(item: Item, event: str) -> Item:
     """The item with the digest that its text has, whatever is stored."""
-    digest = digest_text(item.body, item.hook, phase) if item.body else ""
+    digest = digest_text(item.body, item.hook, event) if item.body else ""
     return msgspec.structs.replace(item, digest=digest)
 
 

@@ -35,7 +35,7 @@ async def keep_directories(
     snapshot: Snapshot, wanted: Sequence[str], access: Access, where: Place | None
 ) -> Snapshot:
     """The tree with these directories alone, each of which must be there."""
-    found = Entries(snapshot.files)
+    found = ComposedEntries(snapshot.files)
     for one in wanted:
         if posixpath.normpath(one) not in found.all:
             problem = f"there is no directory `{foreign(one)}` in the repository"
@@ -80,7 +80,7 @@ def _key(part: tuple[Portion, Snapshot]) -> tuple[str, ...]:
     return (tree.digest, portion.pattern, portion.into, portion.how, *portion.excludes)
 
 
-class Entries:
+class ComposedEntries:
     """The files of a tree, and the directories that they lie in."""
 
     def __init__(self, files: Iterable[str]) -> None:
@@ -102,7 +102,7 @@ def _fill(own: Snapshot | None, parts: Iterable[tuple[Portion, Snapshot]], place
     if own is not None:
         copy_files(own.root, own.files, place)
     for portion, tree in parts:
-        for file, into in _taken(portion, Entries(tree.files), place):
+        for file, into in _taken(portion, ComposedEntries(tree.files), place):
             try:
                 _put(tree.root / file, place / tidy(into), merges=portion.how is Putting.MERGE)
             except (StrayPathError, FileExistsError, IsADirectoryError, NotADirectoryError):
@@ -134,7 +134,7 @@ def _merged(under: Json, over: Json) -> Json:
     return {**under, **over, **both}
 
 
-def _taken(portion: Portion, entries: Entries, place: Path) -> Iterator[tuple[str, str]]:
+def _taken(portion: Portion, entries: ComposedEntries, place: Path) -> Iterator[tuple[str, str]]:
     """Which files are taken, and where each goes."""
     pattern = posixpath.normpath(portion.pattern or ".")
     if portion.how is Putting.WHOLE:
@@ -144,7 +144,9 @@ def _taken(portion: Portion, entries: Entries, place: Path) -> Iterator[tuple[st
     return _found(portion, entries)
 
 
-def _whole(portion: Portion, path: str, entries: Entries, place: Path) -> Iterator[tuple[str, str]]:
+def _whole(
+    portion: Portion, path: str, entries: ComposedEntries, place: Path
+) -> Iterator[tuple[str, str]]:
     _must_be_there(portion, path, entries)
     target = place / portion.into
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
@@ -156,7 +158,9 @@ def _whole(portion: Portion, path: str, entries: Entries, place: Path) -> Iterat
         yield path, portion.into
 
 
-def _named(portion: Portion, path: str, entries: Entries, place: Path) -> Iterator[tuple[str, str]]:
+def _named(
+    portion: Portion, path: str, entries: ComposedEntries, place: Path
+) -> Iterator[tuple[str, str]]:
     """A directory goes into the target under its own name, as `cp -r` has it; so does a file where
     the target is a directory."""
     _must_be_there(portion, path, entries)
@@ -174,7 +178,7 @@ def _named(portion: Portion, path: str, entries: Entries, place: Path) -> Iterat
         yield path, posixpath.join(portion.into, last) if folder else portion.into
 
 
-def _found(portion: Portion, entries: Entries) -> Iterator[tuple[str, str]]:
+def _found(portion: Portion, entries: ComposedEntries) -> Iterator[tuple[str, str]]:
     shapes = [name_shape(one) for one in portion.pattern.split("/")]
     depth = len(shapes)
     if None in shapes:
@@ -256,7 +260,7 @@ def _fits_name(pattern: str, name: str) -> bool:
     return shape is not None and shape.fullmatch(name) is not None
 
 
-def _must_be_there(portion: Portion, path: str, entries: Entries) -> None:
+def _must_be_there(portion: Portion, path: str, entries: ComposedEntries) -> None:
     if path not in entries.all:
         raise _refused(portion, f"there is no `{foreign(portion.pattern)}` in its tree")
 

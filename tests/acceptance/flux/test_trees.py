@@ -135,7 +135,7 @@ def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layer
     assert ran.returncode == 0, ran.stderr
     assert f"warning[flux.access]: `{UNIT}apps` is denied its source unless the gate" in ran.stderr
     layers.more.append(controller("--feature-gates=ExternalArtifact=true"))
-    layers.unit("own", path="./apps/web")
+    layers.unit("own", path="./apps/web", targetNamespace="elsewhere")
     gated = layers.run("plan", *mapped(layers))
     assert gated.returncode == 0, gated.stderr
     assert "flux.access" not in gated.stderr
