@@ -30,7 +30,8 @@ OF_A_PATH = frozenset(
     [
         *("what", "units", "entry", "generator_data", "name", "namespace", "values", "parameters"),
         *("recurse", "include", "exclude", "ignore_waves", "sync_options", "ignore_differences"),
-        *("revision", "chart", "kube_version", "api_versions"),
+        *("revision", "chart", "kube_version", "api_versions", "string_parameters"),
+        *("file_parameters", "root", "plan"),
     ]
 )
 """What is said of a path, and not of a unit that has a name."""
@@ -65,6 +66,36 @@ def units_like(
         ],
         help=cleandoc(told),
     )
+
+
+FLUX = {"kustomization": "Kustomization", "helmrelease": "HelmRelease"}
+SHORT = {
+    "ks": "kustomization",
+    "kustomizations": "kustomization",
+    "hr": "helmrelease",
+    "helmreleases": "helmrelease",
+}
+
+
+def of_flux(verb: click.Command, told: str) -> type[click.Group]:
+    """Groups with a command for each kind of Flux's units; short names are taken, too.
+
+    `told`: their help, with a gap for the kind.
+    """
+
+    class Kinds(click.Group):
+        def list_commands(self, _ctx: click.Context) -> list[str]:
+            return [*FLUX]
+
+        def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+            noun = SHORT.get(name, name)
+            if noun not in FLUX:
+                return None
+            return units_like(
+                verb, kinds=(FLUX[noun],), told=told.format(f"{FLUX[noun]}s"), name=noun
+            )
+
+    return Kinds
 
 
 def _naming_options() -> list[click.Parameter]:
