@@ -214,5 +214,6 @@ def test_a_source_that_cannot_be_read_prunes_nothing(
     ran = desert.run("sync", shop, "--prune", "-o", "json", *leave)
 
     assert ran.returncode == 3
-    assert "error[documents." in ran.stderr
+    (finding,) = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert (finding["code"], finding["severity"]) == ("documents.syntax", "error")
     assert told(ran, "object.pruned") == []

@@ -83,10 +83,11 @@ def test_by_argo_cd_nobody_syncs_a_child_that_is_not_automated(tmp_path: Path) -
     by_argo = simulated(repository, "argocd")
     by_us = simulated(repository, "tidegate")
 
-    assert "warning[argo.manual]: nobody syncs `Application/argocd/red`: it is left out" in (
-        by_argo.stderr
-    )
-    assert "at teams/red.yaml:1:1" in by_argo.stderr
+    findings = [json.loads(line) for line in by_argo.stderr.splitlines()]
+    (manual,) = [one for one in findings if one["code"] == "argo.manual"]
+    assert manual["severity"] == "warning"
+    assert manual["sentence"] == "nobody syncs `Application/argocd/red`: it is left out"
+    assert manual["where"].startswith("teams/red.yaml:1:1")
     assert not any(one.startswith("red/") for one in moments(by_argo, engine="argocd"))
     assert "red/sync/0" in moments(by_us, engine="tidegate")
     assert "argo.manual" not in by_us.stderr
@@ -180,7 +181,7 @@ def test_a_namespace_comes_with_a_unit_that_creates_it_and_is_missed_where_none_
     made = tidegate("sync", repository.root, "--sandbox")
 
     assert missed.returncode == 3
-    assert "there is no namespace `fresh`, nor does the plan bring it" in missed.stdout
+    assert "there is no namespace `fresh`, nor does the plan bring it" in missed.stderr
     assert "missing: namespaces\n  fresh  for ConfigMap fresh/web\n" in missed.stderr
     assert (assumed.returncode, "  namespaces: [fresh]\n" in assumed.stderr) == (0, True)
     assert made.returncode == 0, made.stdout + made.stderr

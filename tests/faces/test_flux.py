@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from tests.acceptance.flux.repository import UNIT, Layers, begins
+from tests.acceptance.flux.repository import UNIT, Layers, Ran, begins
 from tests.fakes.repositories import Repository, application, deployment, kustomization, setting
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
@@ -15,6 +16,14 @@ health:
   kind: ConfigMap
   current: data.to == '{value}'
 """
+
+
+def sentences(ran: Ran, severity: str, code: str) -> list[str]:
+    """Of the findings of this code, as JSON tells them."""
+    findings = [json.loads(line) for line in ran.stderr.splitlines()]
+    return [
+        one["sentence"] for one in findings if (one["severity"], one["code"]) == (severity, code)
+    ]
 
 
 def two_layers(root: Path, **spec: Json) -> Layers:
@@ -80,8 +89,8 @@ def test_a_check_that_names_an_old_version_is_looked_at_in_the_one_that_is_serve
 
     assert ran.returncode == 0, ran.stderr
     assert begins(ran)["b/rest"] > 0.0, "behind the Deployment, and not at once"
-    assert "warning[flux.check]" in ran.stderr
-    assert f"{UNIT}a" in ran.stderr
+    (sentence,) = sentences(ran, "warning", "flux.check")
+    assert f"{UNIT}a" in sentence
 
 
 def test_a_child_that_is_listed_is_waited_for_by_its_own_rollout(tmp_path: Path) -> None:
@@ -133,7 +142,7 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
     assert (first[base], first["b/rest"]) == (0.0, 3.0)
     assert (second["b/rest"], second[base]) == (0.0, 3.0)
     assert begins(by_their_own)["b/rest"] == 0.0
-    assert "note[units.inert]" in by_their_own.stderr
+    assert sentences(by_their_own, "note", "units.inert")
 
 
 def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
@@ -170,10 +179,10 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
     ran = tidegate("sync", tmp_path, "--sandbox", "--greenfield", "--keep-going", "-o", "json")
 
     assert "a/rest" in begins(ran)
-    assert f"note[units.checkout]: the source `flux-system` of `{UNIT}a` is taken for this" in (
-        ran.stderr
-    )
-    assert f"`{UNIT}b` is not rendered" in ran.stderr
+    (taken,) = sentences(ran, "note", "units.checkout")
+    assert taken.startswith(f"the source `flux-system` of `{UNIT}a` is taken for this")
+    (refused,) = sentences(ran, "error", "source.object")
+    assert f"`{UNIT}b` is not rendered" in refused
 
 
 def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_path: Path) -> None:

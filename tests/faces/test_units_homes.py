@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.fakes.tidegate_runs import config_map, tidegate, write_unit
@@ -34,8 +35,9 @@ def test_a_chart_of_applications_says_by_them_which_repository_it_lies_in(tmp_pa
 
     assert ran.returncode == 0, ran.stderr
     assert "ConfigMap" in ran.stdout
-    (told,) = [line for line in ran.stderr.splitlines() if line.startswith("note[")]
-    assert "`https://git.example.com/shop/apps.git` is taken for this directory" in told
+    findings = [json.loads(line) for line in ran.stderr.splitlines()]
+    (told,) = [one["sentence"] for one in findings if one["severity"] == "note"]
+    assert told == "`https://git.example.com/shop/apps.git` is taken for this directory"
 
 
 SOURCE_OF = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -50,6 +51,9 @@ def test_a_full_disk_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
         os.close(full)
 
     assert code == UNHEARD
+    if "json" in words:
+        finding = json.loads(said)
+        said = f"{finding['severity']}[{finding['code']}]: {finding['sentence']}"
     assert said.startswith("error[output.refused]: standard output cannot be written: No space")
     assert "Traceback" not in said
 

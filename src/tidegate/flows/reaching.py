@@ -11,7 +11,7 @@ from tidegate.errors import TidegateError
 from tidegate.files import read_users_file
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mappings, text
-from tidegate.render.helm.dependencies import LOCAL
+from tidegate.model.release import LOCAL
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
 CHART = "Chart.yaml"

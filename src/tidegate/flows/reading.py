@@ -44,10 +44,14 @@ class Read:
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        """What is not certain; that there is nothing at all is rarely meant."""
-        notes, sources = notes_of(self.rendered), self.manifests.unit.sources
+        """What is not certain; that there is nothing at all is rarely meant.
+
+        Of a unit of a repository it is told where that is found.
+        """
+        unit, notes = self.manifests.unit, notes_of(self.rendered)
+        sources = unit.sources
         if self.rendered.documents or notes or not sources:
-            return notes
+            return () if unit.id.kind else notes
         problem = f"`{sources[0].source}` has no objects"
         hint = "look whether it is the right directory"
         return (RenderError("render.nothing", problem, hint=hint),)

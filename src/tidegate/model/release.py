@@ -13,6 +13,8 @@ import msgspec
 
 from tidegate.errors import without_user
 
+LOCAL = "file://"
+"""Before the path of a dependency that lies beside its chart."""
 DEFAULT_KUBE_VERSION = "v1.36.0"
 """What a chart sees as `.Capabilities.KubeVersion` where no cluster is known."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,8 @@ def test_an_expression_that_is_true_at_once_holds_nobody_unless_flux_shall_ask_f
 
     asking = simulated(layers)
 
-    assert "warning[flux.unawaited]" in by_flux.stderr
+    findings = [json.loads(line) for line in by_flux.stderr.splitlines()]
+    assert ("flux.unawaited", "warning") in {(one["code"], one["severity"]) for one in findings}
     assert begins(by_flux)["b/rest"] == 0.0
     assert by_us["b/rest"] > 0.0, "by our rules a dependency is ready, whatever else is asked"
     assert asking["b/rest"] == 30.0

@@ -21,13 +21,12 @@ from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.reading import mappings, text
-from tidegate.model.release import ChartDependency, Release
+from tidegate.model.release import LOCAL, ChartDependency, Release
 from tidegate.render.helm import sdk
 from tidegate.render.helm.answers import needs_fetching
 from tidegate.render.helm.files import check_chart, find, read_text
 from tidegate.render.helm.staging import copy_chart
 
-LOCAL = "file://"
 LOCKS = ("Chart.lock", "requirements.lock")
 # As Go writes JSON.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
