@@ -83,7 +83,7 @@ def of_flux(verb: click.Command, told: str) -> type[click.Group]:
     `told`: their help, with a gap for the kind.
     """
 
-    class Kinds(click.Group):
+    class UnitKinds(click.Group):
         def list_commands(self, _ctx: click.Context) -> list[str]:
             return [*FLUX]
 
@@ -95,7 +95,7 @@ def of_flux(verb: click.Command, told: str) -> type[click.Group]:
                 verb, kinds=(FLUX[noun],), told=told.format(f"{FLUX[noun]}s"), name=noun
             )
 
-    return Kinds
+    return UnitKinds
 
 
 def _naming_options() -> list[click.Parameter]:
