@@ -242,7 +242,7 @@ def test_whose_an_object_is_says_the_mark_that_argo_cd_goes_by(
 
 @METHODS
 @pytest.mark.parametrize("mark", ["label", "annotation"])
-def test_what_says_that_it_is_anothers_by_now_is_not_pruned(
+def test_what_says_that_it_is_of_another_by_now_is_not_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, mark: str
 ) -> None:
     data = {"application.resourceTrackingMethod": method}

@@ -96,7 +96,7 @@ def test_a_misspelt_verb_is_told_with_the_one_that_may_be_meant() -> None:
 def test_the_version_is_an_option_too_and_help_a_verb() -> None:
     assert run("--version").stdout == run("version").stdout
     assert run("help", "cache", "clear").stdout == run("cache", "clear", "--help").stdout
-    assert run("help", "cashe").returncode == 2
+    assert run("help", "cachee").returncode == 2
 
 
 def test_exit_codes_are_one_table() -> None:
