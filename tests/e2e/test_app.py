@@ -54,6 +54,8 @@ async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: F
         ("Deployment", 0),
         ("ConfigMap", 1),
     ]
+    told = json.dumps(document)
+    assert "operationState" not in told, "controllers copy values there"
     assert [line.split()[0] for line in history.stdout.splitlines()] == ["ID", "0"]
 
 

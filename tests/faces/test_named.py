@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.fakes.tidegate_runs import ROOT, tidegate
+from tests.fakes.tidegate_runs import ROOT, config_map, tidegate, write_unit
 
 PLATFORM = ROOT / "examples" / "platform"
 
@@ -31,6 +33,46 @@ def test_what_one_comes_to_and_would_change() -> None:
 
     assert built.stdout.splitlines() == ["v1 Namespace metrics", "v1 ResourceQuota metrics/small"]
     assert differs.stdout.splitlines()[-1] == "2 to create"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("reconcile", "hr", "--all"),
+        ("reconcile", "ks", "-l", "no=such"),
+        ("app", "sync", "-l", "no=such"),
+        ("app", "delete", "-l", "no=such"),
+        ("app", "diff", "-l", "no=such"),
+    ],
+    ids=" ".join,
+)
+def test_where_nobody_is_meant_it_is_not_everybody(words: tuple[str, ...]) -> None:
+    sandbox = () if words[1] == "diff" else ("--sandbox",)
+
+    ran = tidegate(*words, "-C", PLATFORM, "--offline", *sandbox)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "error[words.unit]: there is no " in ran.stderr
+
+
+def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
+    config = config_map("web")
+    app = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        "metadata: {{name: web, namespace: {0}}}\n"
+        "spec: {{source: {{path: {0}, repoURL: https://git.example.com/a.git}},"
+        " destination: {{server: https://kubernetes.default.svc, namespace: {0}}}}}\n"
+    )
+    for team in ("red", "blue"):
+        write_unit(tmp_path / team, settings=config)
+        write_unit(tmp_path / "apps", **{team: app.format(team)})
+
+    both = tidegate("app", "manifests", "web", "-C", tmp_path, "--offline")
+    one = tidegate("app", "manifests", "red/web", "-C", tmp_path, "--offline")
+
+    assert both.returncode == 2
+    assert "several are called `web`" in both.stderr
+    assert one.returncode == 0, one.stderr
 
 
 def test_who_is_not_there_and_who_is_not_named_at_all() -> None:

@@ -52,7 +52,8 @@ def units_like(
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, or -l SELECTOR, or --all")
         given = verb.make_context(verb.name, [place]).params | said
-        _, given["units"] = find_named(names, place, labels, kinds, cast("Given", given))
+        families = find_families(place, cast("Given", given))
+        given["units"] = name_units(families, names, labels, kinds)
         code: int = verb.callback(**given) if verb.callback else 0
         return code
 
@@ -103,24 +104,29 @@ def _naming_options() -> list[click.Parameter]:
     return list(reversed(bare.params))
 
 
-def find_named(
-    names: tuple[str, ...], place: str, labels: str, kinds: Sequence[str], told: Given
-) -> tuple[tuple[Family, ...], tuple[str, ...]]:
-    """The families of a repository, and the identities of the units that are meant.
-
-    If all are, none are named: so that their own objects are brought as well. Raises WordsError.
-    """
+def find_families(place: str, told: Given) -> tuple[Family, ...]:
+    """All that a repository holds."""
     # Only when a verb runs: its help must not wait for them.
     from tidegate.cli.asking import pointed_of, setting_of  # noqa: PLC0415
     from tidegate.cli.running import run  # noqa: PLC0415
     from tidegate.flows.entering import find  # noqa: PLC0415
+
+    pointed = pointed_of(place, {**told, "units": ()})
+    return run(find(pointed, setting_of(told), only_units=True)).families
+
+
+def name_units(
+    families: Sequence[Family], names: tuple[str, ...], labels: str, kinds: Sequence[str]
+) -> tuple[str, ...]:
+    """The identities of the units that are meant. Raises WordsError where nobody is.
+
+    If all that there are is meant, none are named: so that their own objects are brought as well.
+    """
     from tidegate.flows.standing import choose_units  # noqa: PLC0415
     from tidegate.flows.units import unit_rows  # noqa: PLC0415
 
-    pointed = pointed_of(place, {**told, "units": ()})
-    families = run(find(pointed, setting_of(told), only_units=True)).families
     units = [row.unit for row in unit_rows(families)]
     chosen = choose_units(units, kinds, names, labels)
     if not names and not labels and len(chosen) == sum(bool(one.id.kind) for one in units):
-        return families, ()
-    return families, tuple(str(one.id) for one in chosen)
+        return ()
+    return tuple(str(one.id) for one in chosen)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from tidegate.engine.means import Bookkeeper
 from tidegate.engine.reach.errands import Ask, Errand, acting_as, together
 from tidegate.engine.reach.writing import trouble_of
@@ -193,5 +195,5 @@ def _identity(book: _OpenLedger) -> Identity | None:
 
 
 def _namespace(name: str) -> Write:
-    body = f'{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}'
-    return Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", name), body=body.encode())
+    body = {"apiVersion": "v1", "kind": NAMESPACE.name, "metadata": {"name": name}}
+    return Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", name), body=msgspec.json.encode(body))

@@ -14,7 +14,7 @@ from tidegate.flows.looking import body_of, look_at
 from tidegate.flows.session import Session
 from tidegate.flows.status import ObjectStatus, read_status, worst_of
 from tidegate.flows.units import unit_rows
-from tidegate.model.labels import SelectorError, read_labels
+from tidegate.model.labels import Requirement, SelectorError, read_labels
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
@@ -128,22 +128,41 @@ async def _lives(own: dict[UnitId, Body], session: Session) -> dict[UnitId, Body
 def choose_units(
     units: Iterable[Unit], kinds: Sequence[str], names: Sequence[str], labels: str
 ) -> list[Unit]:
-    """Those of these kinds that are named, or that labels select. Raises WordsError."""
+    """Those of these kinds that are named, or that labels select.
+
+    Raises WordsError where there is none: whoever goes on with nobody would go on with all.
+    """
     among = [one for one in units if one.id.kind in kinds]
+    wanted = read_selector(labels)
+    if names:
+        found = (_called(name, kinds, among) for name in names)
+        return [*{one.id: one for one in found}.values()]
+    chosen = [one for one in among if all(each.holds(dict(one.labels)) for each in wanted)]
+    if not chosen:
+        having = f" with the labels `{foreign(labels)}`" if labels else ""
+        problem = f"there is no {' or '.join(kinds)} here{having}"
+        raise WordsError("words.unit", problem, hint="`tidegate units` shows all")
+    return chosen
+
+
+def read_selector(labels: str) -> tuple[Requirement, ...]:
+    """What labels must be like, as a user says it. Raises WordsError."""
     try:
-        wanted = read_labels(labels)
+        return read_labels(labels)
     except SelectorError as error:
         problem = f"`{foreign(labels)}` is no selector: {error}"
         raise WordsError("words.selector", problem) from None
-    for name in names:
-        if not any(_is_called(one.id, name) for one in among):
-            raise _unknown(name, kinds, among)
-    return [
-        one
-        for one in among
-        if (not names or any(_is_called(one.id, name) for name in names))
-        and all(each.holds(dict(one.labels)) for each in wanted)
-    ]
+
+
+def _called(name: str, kinds: Sequence[str], among: Sequence[Unit]) -> Unit:
+    """The one of this name, which may have its namespace before it."""
+    found = [one for one in among if _is_called(one.id, name)]
+    if not found:
+        raise _unknown(name, kinds, among)
+    if len(found) > 1:
+        problem = f"several are called `{foreign(name)}`: {', '.join(str(one.id) for one in found)}"
+        raise WordsError("words.unit", problem, hint="write one of these identities")
+    return found[0]
 
 
 def _is_called(unit: UnitId, name: str) -> bool:

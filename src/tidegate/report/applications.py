@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tidegate.errors import without_user
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.model.verdict import Verdict
@@ -12,8 +13,12 @@ from tidegate.report.tables import table_lines
 
 Body = dict[str, Json]
 NONE = "<none>"
-LIST = ("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY")
-WIDE = ("CONDITIONS", "REPO", "PATH", "TARGET")
+WAVE = "argocd.argoproj.io/sync-wave"
+SHOWN_OF_SOURCE = ("path", "chart", "targetRevision")
+LIST = (
+    *("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY"),
+    *("CONDITIONS", "REPO", "PATH", "TARGET"),
+)
 RESOURCES = ("WAVE", "GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
 SHORT = 7
 """Characters of a commit that are shown."""
@@ -47,9 +52,9 @@ class ApplicationRow:
         return "Synced" if self.is_synced else "OutOfSync"
 
 
-def list_lines(rows: Sequence[ApplicationRow], *, wide: bool) -> Iterator[str]:
-    heads = (*LIST, *WIDE) if wide else LIST
-    yield from table_lines(heads, [_list_cells(row)[: len(heads)] for row in rows])
+def list_lines(rows: Sequence[ApplicationRow]) -> Iterator[str]:
+    """All of them."""
+    yield from table_lines(LIST, [_list_cells(row) for row in rows])
 
 
 def _list_cells(row: ApplicationRow) -> tuple[str, ...]:
@@ -167,33 +172,60 @@ def _history_cells(entry: Body) -> tuple[str, ...]:
 
 
 def application_document(row: ApplicationRow) -> Body:
-    """For programs, in the form of the object: what Git has, and how it stands."""
-    metadata = mapping(row.own, "metadata")
-    resources: list[Json] = [
+    """For programs, in the form of the object: as much of it as holds no values, and how it stands.
+
+    Values of charts, patches and what controllers copy of them may be secret.
+    """
+    spec, status = mapping(row.own, "spec"), mapping(row.live, "status")
+    resources: list[Json] = [_resource_document(one) for one in row.resources]
+    sources: list[Json] = [
         {
-            "group": one.ref.kind.group,
-            "version": one.ref.kind.version,
-            "kind": one.ref.kind.name,
-            "namespace": one.ref.namespace,
-            "name": one.ref.name,
-            "syncWave": one.wave,
-            "status": "Synced" if one.is_synced else "OutOfSync",
-            "requiresPruning": one.leaves,
-            "health": {"status": str(one.verdict.health), "message": one.verdict.sentence},
+            "repoURL": without_user(text(one, "repoURL")),
+            **{key: one[key] for key in SHOWN_OF_SOURCE if key in one},
         }
-        for one in row.resources
+        for one in _sources(spec)
     ]
-    status: Body = {
-        **mapping(row.live, "status"),
-        "sync": {**mapping(row.live, "status", "sync"), "status": row.sync},
-        "health": {"status": str(row.verdict.health), "message": row.verdict.sentence},
-        "resources": resources,
-    }
+    history: list[Json] = [
+        {key: one[key] for key in ("id", "revision", "deployedAt") if key in one}
+        for one in mappings(status, "history")
+    ]
     return {
         "apiVersion": text(row.own, "apiVersion"),
         "kind": "Application",
-        "metadata": metadata,
-        "spec": mapping(row.own, "spec"),
-        "status": status,
+        "metadata": head_document(row.own),
+        "spec": {
+            "project": text(spec, "project") or "default",
+            "destination": mapping(spec, "destination"),
+            "sources": sources,
+        },
+        "status": {
+            "sync": {"status": row.sync, "revision": text(status, "sync", "revision")},
+            "health": {"status": str(row.verdict.health), "message": row.verdict.sentence},
+            "conditions": [*mappings(status, "conditions")],
+            "history": history,
+            "resources": resources,
+        },
         "wave": row.wave,
+    }
+
+
+def head_document(body: Body) -> Body:
+    """What an object is called and how it is labelled, with its wave; other notes may be secret."""
+    metadata = mapping(body, "metadata")
+    notes = mapping(metadata, "annotations")
+    head: Body = {key: metadata[key] for key in ("name", "namespace", "labels") if key in metadata}
+    return {**head, "annotations": {key: notes[key] for key in (WAVE,) if key in notes}}
+
+
+def _resource_document(one: ResourceRow) -> Json:
+    return {
+        "group": one.ref.kind.group,
+        "version": one.ref.kind.version,
+        "kind": one.ref.kind.name,
+        "namespace": one.ref.namespace,
+        "name": one.ref.name,
+        "syncWave": one.wave,
+        "status": "Synced" if one.is_synced else "OutOfSync",
+        "requiresPruning": one.leaves,
+        "health": {"status": str(one.verdict.health), "message": one.verdict.sentence},
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.report.applications import head_document
 from tidegate.report.tables import table_lines
 
 Body = dict[str, Json]
@@ -35,6 +36,10 @@ class ReconciledRow:
     @property
     def namespace(self) -> str:
         return text(self.live or self.own, "metadata", "namespace")
+
+    @property
+    def labels(self) -> Body:
+        return mapping(self.own, "metadata", "labels")
 
     @property
     def name(self) -> str:
@@ -79,14 +84,17 @@ def _short(words: str) -> str:
 
 
 def reconciled_document(row: ReconciledRow) -> Body:
-    """For programs, in the form of the object: as it lives, else as Git has it."""
+    """For programs, in the form of the object: as much of it as holds no values."""
     ready, message = _ready(row)
     return {
         "apiVersion": text(row.own, "apiVersion"),
         "kind": row.kind,
-        "metadata": mapping(row.live or row.own, "metadata"),
-        "spec": mapping(row.own, "spec"),
-        "status": mapping(row.live, "status"),
+        "metadata": head_document(row.own),
+        "spec": {"suspend": bool(part(row.live or row.own, "spec", "suspend"))},
+        "status": {
+            "conditions": [*mappings(row.live, "status", "conditions")],
+            "lastAppliedRevision": _revision(row.live),
+        },
         "ready": ready,
         "message": message,
     }

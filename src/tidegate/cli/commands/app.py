@@ -17,10 +17,14 @@ from tidegate.cli.saying import say
 from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
 
 if TYPE_CHECKING:
+    from tidegate.flows.entering import Found
+    from tidegate.flows.session import Session
     from tidegate.flows.standing import UnitStanding
+    from tidegate.model.finding import Finding
     from tidegate.report.applications import ApplicationRow
 
 KINDS = ("Application",)
+LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
 OUTPUT = click.option(
     "-o",
     "--output",
@@ -45,10 +49,8 @@ def app() -> None:
 
 
 @app.command("list")
-@takes((PLACE, *LABELS), CLUSTER, HEALTH)
+@takes((PLACE, *LABELS), LOOKING)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
-@options.offline
-@options.repo_map
 @OUTPUT
 def list_(**told: Unpack[Given]) -> int:
     """Show all Applications: how they stand, and in which wave they come.
@@ -61,20 +63,18 @@ def list_(**told: Unpack[Given]) -> int:
     """
     from tidegate.report.applications import application_document, list_lines
 
-    rows = _read((), told)
+    rows, findings = _read((), told)
     if told["output"] == "name":
         for row in rows:
             say(row.name)
-        return 0
-    options.show(told["output"], map(application_document, rows), list_lines(rows, wide=True))
-    return 0
+    else:
+        options.show(told["output"], map(application_document, rows), list_lines(rows))
+    return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("called", metavar="NAME")
-@takes((PLACE,), CLUSTER, HEALTH)
-@options.offline
-@options.repo_map
+@takes((PLACE,), LOOKING)
 @options.text_or_json
 def get(called: str, **told: Unpack[Given]) -> int:
     """Show one Application, and its resources wave by wave.
@@ -86,16 +86,14 @@ def get(called: str, **told: Unpack[Given]) -> int:
     """
     from tidegate.report.applications import application_document, application_lines
 
-    (row,) = _read((called,), told)
+    (row,), findings = _read((called,), told)
     options.show(told["output"], [application_document(row)], application_lines(row))
-    return 0
+    return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("called", metavar="NAME")
-@takes((PLACE,), CLUSTER, HEALTH)
-@options.offline
-@options.repo_map
+@takes((PLACE,), LOOKING)
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application, wave by wave.
 
@@ -106,16 +104,14 @@ def resources(called: str, **told: Unpack[Given]) -> int:
     from tidegate.report.applications import resource_lines
 
     told["output"] = "wide"
-    (row,) = _read((called,), told)
+    (row,), findings = _read((called,), told)
     options.show("text", [], resource_lines(row.resources))
-    return 0
+    return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("called", metavar="NAME")
-@takes((PLACE,), CLUSTER, HEALTH)
-@options.offline
-@options.repo_map
+@takes((PLACE,), LOOKING)
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
 
@@ -128,32 +124,35 @@ def history(called: str, **told: Unpack[Given]) -> int:
     from tidegate.report.applications import history_lines
 
     told["output"] = "wide"
-    (row,) = _read((called,), told)
+    (row,), findings = _read((called,), told)
     options.show("text", [], history_lines(row))
-    return 0
+    return options.say_findings(findings)
 
 
-def _read(names: tuple[str, ...], told: Given) -> list[ApplicationRow]:
-    """The Applications that are meant, compared with what lives."""
+def _read(names: tuple[str, ...], told: Given) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
+    """The Applications that are meant, compared with what lives, and what was found on the way."""
     doing = say_first("looking at Applications", quiet=told["output"] != "wide")
     from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.naming import find_named
+    from tidegate.cli.naming import find_families, name_units
     from tidegate.flows.standing import read_standings
     from tidegate.model.reading import text
 
-    place, labels = told["place"], told.get("labels", "")
-    families, told["units"] = find_named(names, place, labels, KINDS, told)
-    standings = in_found(
-        pointed_of(place, told),
-        told,
-        lambda session, found: read_standings(found, families, session),
-    )
+    place = told["place"]
+    families = find_families(place, told)
+    wanted = told["units"] = name_units(families, names, told.get("labels", ""), KINDS)
+
+    async def ask(session: Session, found: Found) -> tuple[list[UnitStanding], Found]:
+        return await read_standings(found, families, session), found
+
+    standings, found = in_found(pointed_of(place, told), told, ask)
     doing.clear()
-    wanted = told["units"]
     chosen = (one for one in standings if one.unit.id.kind in KINDS)
     rows = [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
     project = told.get("project", "")
-    return [row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}]
+    fitting = [
+        row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
+    ]
+    return fitting, found.findings
 
 
 def _row(one: UnitStanding) -> ApplicationRow:

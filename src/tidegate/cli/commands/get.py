@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidegate.flows.entering import Found
     from tidegate.flows.session import Session
     from tidegate.flows.standing import UnitStanding
+    from tidegate.model.finding import Finding
     from tidegate.report.reconciled import ReconciledRow
 
 SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
@@ -61,42 +62,51 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     if noun not in KINDS:
         known = ", ".join(f"`{one}`" for one in KINDS)
         raise click.UsageError(f"`{which}` is none of {known}")
-    rows = [row for row in _read(noun, called, told) if _is_meant(row, told)]
+    read, findings = _read(noun, called, told)
+    rows = [row for row in read if _is_meant(row, told)]
     if not rows and told["output"] != "json":
         where = "any" if told["everywhere"] else f'"{told["home"]}"'
         raise click.ClickException(f"no {noun} found in {where} namespace")
     lines = reconciled_lines(rows, everywhere=told["everywhere"])
     options.show(told["output"], map(reconciled_document, rows), lines)
-    return 0
+    return options.say_findings(findings)
 
 
 def _is_meant(row: ReconciledRow, told: Given) -> bool:
     return told["everywhere"] or row.namespace == told["home"]
 
 
-def _read(noun: str, called: str, told: Given) -> list[ReconciledRow]:
-    """Those that are meant, compared with what lives."""
+def _read(noun: str, called: str, told: Given) -> tuple[list[ReconciledRow], tuple[Finding, ...]]:
+    """Those that are meant, compared with what lives, and what was found on the way."""
     doing = say_first(f"looking at {noun}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.naming import find_named
-    from tidegate.flows.standing import read_bodies, read_standings
+    from tidegate.cli.naming import find_families, name_units
+    from tidegate.flows.standing import read_bodies, read_selector, read_standings
     from tidegate.report.reconciled import ReconciledRow
 
     kinds, place = KINDS[noun], told["place"]
     units = [kind for kind in kinds if kind not in SOURCES]
-    names = (called,) if called and units and noun != "all" else ()
-    families, told["units"] = find_named(names, place, told["labels"], units or kinds, told)
+    names = (called,) if called and noun != "all" else ()
+    families = find_families(place, told)
+    if units and noun != "all":
+        told["units"] = name_units(families, names, told["labels"], units)
 
-    async def ask(session: Session, found: Found) -> list[ReconciledRow]:
+    async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
         bodies = await read_bodies(families, [one for one in kinds if one in SOURCES], session)
         rows = [ReconciledRow(own, live) for own, live in bodies]
         standings = await read_standings(found, families, session) if units else []
+        wanted = told.get("units", ())
         chosen = (one for one in standings if one.unit.id.kind in units)
-        return rows + [_row(one) for one in chosen]
+        rows += [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
+        return rows, found
 
-    rows = in_found(pointed_of(place, told), told, ask)
+    rows, found = in_found(pointed_of(place, told), told, ask)
     doing.clear()
-    return [row for row in rows if called in {"", row.name}]
+    selector = read_selector(told["labels"])
+    fitting = (row for row in rows if all(each.holds(row.labels) for each in selector))
+    return [
+        row for row in fitting if called in {"", row.name, f"{row.namespace}/{row.name}"}
+    ], found.findings
 
 
 def _row(one: UnitStanding) -> ReconciledRow:
