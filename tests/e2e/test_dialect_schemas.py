@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 
 from plane import ControlPlane
 from plane.dialect_schemas import UNREAD, read_definitions, rows_of, write
+from tests.e2e.dialect_kinds import definitions
 from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
 from tests.fakes.dialect_bodies import BODIES
 from tidegate.documents import FieldPath
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import mappings, text
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.dialects import FILE, check_object
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.calls import Verb
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Invalid
@@ -39,25 +40,6 @@ PLACED = tuple(
 
 def test_the_file_says_what_the_modules_say() -> None:
     assert FILE.read_text() == write([*rows_of(read_definitions()), *UNREAD])
-
-
-def definitions() -> list[Body]:
-    """The CRDs of all modules; one that is in several has the versions of all."""
-    found: dict[str, Body] = {}
-    for _, body in read_definitions():
-        name, spec = text(body, "metadata", "name"), mapping(body, "spec")
-        known = mapping(found.get(name), "spec") or {**spec, "versions": []}
-        versions = mappings(known, "versions")
-        names = {version["name"] for version in versions}
-        newer: list[Json] = [
-            {**version, "storage": not versions and version.get("storage") is True}
-            for version in mappings(spec, "versions")
-            if version["name"] not in names
-        ]
-        head: Body = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
-        whole: Body = {**known, "versions": [*versions, *newer]}
-        found[name] = {**head, "metadata": {"name": name}, "spec": whole}
-    return [*found.values()]
 
 
 def rules_in(part: Json) -> Iterator[str]:

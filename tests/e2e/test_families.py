@@ -20,8 +20,8 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
+from tests.e2e.dialect_kinds import serve
 from tests.e2e.rollout_audit import WRITES
-from tests.e2e.test_dialect_schemas import definitions
 from tests.fakes.repositories import (
     OBJECTS,
     OF_CHILDREN,
@@ -120,12 +120,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ControlPlane, bool
         if served:
             asyncio.run(serve(running))
         yield running, served
-
-
-async def serve(plane: ControlPlane) -> None:
-    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        for body in definitions():
-            live_of(await Desk(Exchange(world)).create(body))
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.dialect_kinds import serve
 from tests.e2e.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
 from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_families import Fleet, serve
-from tests.e2e.test_statuses import bodies, commit, until_served
+from tests.e2e.test_families import Fleet
+from tests.e2e.test_statuses import bodies, commit
 from tests.fakes.canary_search import is_in, left_in, left_in_memory
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.peers.transcript import TRANSCRIPT, said_of
@@ -37,7 +38,6 @@ _numbers = itertools.count(900)
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
-        asyncio.run(until_served(running, {"GitRepository", "Kustomization"}))
         yield running
 
 

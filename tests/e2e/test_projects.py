@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_families import Fleet, _numbers, serve
-from tests.e2e.test_statuses import until_served
+from tests.e2e.dialect_kinds import serve
+from tests.e2e.test_families import Fleet, _numbers
 from tests.fakes.projects import project, two_units
 from tests.fakes.repositories import Body, Repository, namespace, setting
 from tidegate.model.objects import Json
@@ -33,7 +33,6 @@ PLACES = pytest.mark.parametrize("place", ["git", "cluster"])
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
-        asyncio.run(until_served(running, {"Application", "AppProject"}))
         yield running
 
 

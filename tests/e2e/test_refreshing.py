@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_families import Fleet, _numbers, serve
+from tests.e2e.dialect_kinds import serve
+from tests.e2e.test_families import Fleet, _numbers
 from tests.e2e.test_projects import brought
-from tests.e2e.test_statuses import until_served
 from tests.fakes.repositories import Body, Repository, application, namespace, setting
 from tidegate.model.objects import Json
 
@@ -27,7 +27,6 @@ POLICY = "admissionregistration.k8s.io/v1"
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
-        asyncio.run(until_served(running, {"Application"}))
         yield running
 
 

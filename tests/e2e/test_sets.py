@@ -22,8 +22,8 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
+from tests.e2e.dialect_kinds import serve
 from tests.e2e.rollout_audit import CREATED, WRITES, DeploymentSeen
-from tests.e2e.test_families import serve
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate

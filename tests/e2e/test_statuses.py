@@ -14,7 +14,6 @@ import subprocess
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import jq  # type: ignore[import-not-found]
@@ -22,9 +21,10 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
+from tests.e2e.dialect_kinds import serve
 from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_families import Fleet, serve
+from tests.e2e.test_families import Fleet
 from tests.fakes.repositories import (
     Body,
     Repository,
@@ -38,9 +38,7 @@ from tests.fakes.repositories import (
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, part, text
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.calls import Kinds
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Outcome
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
 
@@ -61,24 +59,7 @@ _numbers = itertools.count(1)
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
-        asyncio.run(until_served(running, {"Application", "Kustomization"}))
         yield running
-
-
-async def until_served(plane: ControlPlane, names: set[str]) -> None:
-    """A server takes a moment until it tells of kinds that are new."""
-    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        ask = partial(Desk(Exchange(world)).ask, Kinds())
-
-        async def found() -> Outcome:
-            (outcome,) = await ask()
-            return outcome
-
-        def is_there(outcome: Outcome) -> bool:
-            kinds = outcome.kinds if isinstance(outcome, Catalogue) else ()
-            return names <= {one.kind.name for one in kinds}
-
-        await Desk(Exchange(world)).eventually(found, is_there)
 
 
 @pytest.fixture

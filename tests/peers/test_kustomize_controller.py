@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.dialect_kinds import serve
 from tests.e2e.flux_layers import sops_age, three_layers
 from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_families import Fleet, serve
-from tests.e2e.test_statuses import commit, until_served
+from tests.e2e.test_families import Fleet
+from tests.e2e.test_statuses import commit
 from tests.fakes.repositories import Repository, namespace, setting
 from tests.peers.flux import HOME, artifacts, controller, kustomizations
 from tests.peers.transcript import TRANSCRIPT, said_of
@@ -31,7 +32,6 @@ pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
-        asyncio.run(until_served(running, {"GitRepository", "Kustomization"}))
         yield running
 
 
