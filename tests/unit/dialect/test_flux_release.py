@@ -223,7 +223,6 @@ def test_post_renderers_may_spare_hooks() -> None:
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
         ("uninstall: {disableWait: true}", "spec.uninstall.disableWait"),
-        ("upgrade: {remediation: {retries: 2}}", "spec.upgrade.remediation"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
     ],
 )
