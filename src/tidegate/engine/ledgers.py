@@ -76,6 +76,11 @@ class Ledgers:
         book = self._books.get(unit)
         return None if book is None else book.entering
 
+    def entries(self, unit: UnitId) -> tuple[bytes, ...]:
+        """What is entered, as it stands."""
+        book = self._books.get(unit)
+        return () if book is None else tuple(one.body for one in book.entries)
+
     def has(self, spot: Spot) -> bool:
         """Whether an object is an entry."""
         return spot in self._spots

@@ -193,6 +193,12 @@ class UnitRun:
         return all(step.state is StepState.WAITING for step in self.steps)
 
     @property
+    def has_rescues(self) -> bool:
+        """Whether something was done for its failure."""
+        done = {StepState.PASSED, StepState.FAILED}
+        return any(step.step.rescues and step.state in done for step in self.steps)
+
+    @property
     def is_rescued(self) -> bool:
         """Whether all has passed that it has for its failure."""
         mine = [step for step in self.steps if step.step.rescues]
