@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tidegate.engine import vocabulary as words
-from tidegate.engine.forgetting import forget_deleted
+from tidegate.engine.forgetting import forget_deleted, forget_hooks
 from tidegate.engine.opening import reopen_rollout, reopen_unit
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
@@ -106,7 +106,12 @@ class Deeds:
             self._errands.run(self._hold(command), self._held)
 
     def _settle(self, command: words.Refresh) -> Errand[words.Trouble | None]:
-        """Have it in the ledger how the last try ended before anybody looks what is next."""
+        """Have it in the ledger how the last try ended before anybody looks what is next.
+
+        Hooks that were run for a failure are run again for the next one.
+        """
+        steps = self._site.steps_of(command.unit)
+        forget_hooks(self._site, (step for step in steps if step.rescues))
         ledgers, remedied = self._site.ledgers, EntryEnd(passed=True, hooks=command.hooks)
         failure, now = command.failure, self._site.world.now()
         return (yield from ledgers.settle(command.unit, failure, remedied, now))

@@ -47,6 +47,11 @@ class _OpenLedger:
     tried: bool = False
     """It has failed before, and is tried again."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what is entered has no end yet, whoever has begun it."""
+        return self.begun or self.entering.goes_on
+
 
 class Ledgers:
     """The ledgers of a rollout, by unit."""
@@ -97,7 +102,7 @@ class Ledgers:
         book = self._books.get(step.unit)
         if book is None:
             return False
-        is_failure = book.begun and not book.remedies
+        is_failure = book.is_open and not book.remedies
         return is_failure if step.rescues else book.tried and not book.begun
 
     def begin(self, step: Step, failure: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
@@ -117,7 +122,7 @@ class Ledgers:
         self, book: _OpenLedger, failure: EntryEnd, now: Ms
     ) -> Errand[Trouble | None]:
         """Enter how it has failed, and what is done about that."""
-        if not book.begun or book.remedies:
+        if not book.is_open or book.remedies:
             return None
         trouble = yield from self._end(book, failure, now)
         if trouble is not None:
@@ -142,12 +147,13 @@ class Ledgers:
     ) -> Errand[Trouble | None]:
         """Enter how it has failed, or what was done about that: it is about to be tried again."""
         book = self._books.get(unit)
-        if book is None or not book.begun:
+        if book is None or not book.is_open:
             return None
         ended = remedied if book.remedies else failure
         trouble = None
         if ended is not None:
             trouble = yield from acting_as(_identity(book), self._end(book, ended, now))
+        book.entering = Entering(Action.KEEP)  # until it is looked at again
         book.begun, book.ended, book.remedies = False, False, False
         book.tried = True
         return trouble

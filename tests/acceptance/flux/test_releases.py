@@ -133,6 +133,7 @@ def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartR
 def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tries_left(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
+    shop.put("templates/before.yaml", hook("before", "pre-rollback"))
     sandbox.sync(shop.root)
     shop.put("templates/more.yaml", config_map("more", to="'{{ .Values.to }}'"))
     shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
@@ -151,6 +152,7 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
     last = records(sandbox)[-1]
     assert text(last.content, "info", "description") == "Rollback to 3"
     assert last.manifest == records(sandbox)[0].manifest
+    assert sandbox.deeds().count("create jobs/before") == 2
     assert sandbox.all(CONFIG_MAP, "shop").keys() & {"web", "more"} == {"web"}
     assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
 
@@ -216,3 +218,24 @@ def test_an_upgrade_that_fails_can_be_uninstalled(
 
     assert stands(sandbox) == []
     assert not sandbox.all(CONFIG_MAP, "shop").keys() & {"web"}
+
+
+@case(60)
+@pytest.mark.parametrize("turns", [16, 30])
+def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
+    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+) -> None:
+    """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    remediation: Body = {"remediateLastFailure": True}
+    shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
+    sandbox.killed(shop.root, turns=turns)
+
+    assert sandbox.sync(shop.root).code != 0
+
+    found = stands(sandbox)
+    assert [number for number, _ in found] == [*range(1, len(found) + 1)]
+    assert found[-1][1] == "deployed"
+    assert [status for _, status in found].count("deployed") == 1
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"

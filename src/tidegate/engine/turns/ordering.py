@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import NOT_NEEDED, StepState, Told
 from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
@@ -327,7 +327,7 @@ def rescue(turn: Turn, step: StepRun) -> None:
     why = "its last failure is left as it is" if failed_too else "nothing failed"
     for one in waiting:
         if one.state is StepState.WAITING:
-            turn.enter(one, StepState.SKIPPED, reason="NotNeeded", sentence=why)
+            turn.enter(one, StepState.SKIPPED, reason=NOT_NEEDED, sentence=why)
             skip_behind(turn, one)
 
 
