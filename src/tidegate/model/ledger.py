@@ -167,6 +167,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     install: ActionTerms = ActionTerms()
     upgrade: ActionTerms = ActionTerms()
     rollback: ActionTerms = ActionTerms()
+    uninstall: ActionTerms = ActionTerms()
 
     @property
     def acting(self) -> ActionTerms:

@@ -43,6 +43,7 @@ MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
+PROPAGATIONS = ("background", "foreground", "orphan")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
 MOST_KEPT = 5
@@ -55,9 +56,7 @@ UNPLAYED = {
     "rollback.cleanupOnFail": "what a failed rollback has made stays",
     "rollback.timeout": "a rollback has as much time as the upgrade",
     "test.enable": "tests of the chart are not run",
-    "uninstall.deletionPropagation": "objects are deleted in the background",
-    "uninstall.disableHooks": "hooks of its end are run",
-    "uninstall.disableWait": "the end of what goes is waited for",
+    "uninstall.timeout": "an end has as much time as an install",
     "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
@@ -85,6 +84,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         install=_action(spec, "install"),
         upgrade=_action(spec, "upgrade"),
         rollback=_action(spec, "rollback"),
+        uninstall=_action(spec, "uninstall"),
     )
     unit = Unit(
         id=own,
@@ -178,13 +178,18 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
         creates_namespace=spec.part("install").flag("createNamespace"),
         identity=read_identity(spec, own.namespace),
         expressions=read_expressions(spec),
+        farewell=Propagation(_propagation(spec).capitalize()),
         heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
     )
     return act(policy, terms)
 
 
+def _propagation(spec: Part) -> str:
+    return spec.part("uninstall").text("deletionPropagation", among=PROPAGATIONS) or "background"
+
+
 def _action(spec: Part, name: str) -> ActionTerms:
-    """How Helm is to install, to upgrade, or to roll back."""
+    """How Helm is to install, to upgrade, to roll back, or to uninstall."""
     said = spec.part(name)
     skips = said.flag("skipCRDs")
     crds = CrdPolicy(said.text("crds", among=CRDS) or (CRDS[0] if skips else CRDS[1]))
