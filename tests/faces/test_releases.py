@@ -298,3 +298,26 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
     assert ran(done) == ["objects"]
     assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
     assert stands(sandbox) == [(1, "deployed")]
+
+
+def test_what_others_may_change_stays_until_the_next_revision(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/web.yaml", config_map("web", to=VALUE, kept="mine"))
+    target: Json = {"kind": "ConfigMap", "name": "web"}
+    shop.release(
+        driftDetection={"mode": "enabled", "ignore": [{"paths": ["/data/to"], "target": target}]}
+    )
+    sandbox.sync(shop.root)
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "kept": "theirs"}})
+
+    sandbox.sync(shop.root)
+    assert mapping(sandbox.all(CONFIG_MAP, "shop")["web"], "data") == {
+        "to": "other",
+        "kept": "mine",
+    }
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.semantics import Retry
@@ -156,6 +157,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
     `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
+    `ignores`: fields that others may change between two revisions.
     """
 
     name: str
@@ -168,6 +170,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     upgrade: ActionTerms = ActionTerms()
     rollback: ActionTerms = ActionTerms()
     uninstall: ActionTerms = ActionTerms()
+    ignores: tuple[Ignored, ...] = ()
 
     @property
     def acting(self) -> ActionTerms:

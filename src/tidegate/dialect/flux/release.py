@@ -15,6 +15,7 @@ from tidegate.dialect.flux.fields import (
     read_dependencies,
     read_expressions,
     read_identity,
+    read_ignores,
     read_images,
     read_patches,
     read_references,
@@ -51,7 +52,6 @@ MOST_KEPT = 5
 FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
-    "driftDetection.ignore": "all that others change is a difference",
     "install.serverSideApply": "objects are applied by the server",
     "rollback.cleanupOnFail": "what a failed rollback has made stays",
     "rollback.timeout": "a rollback has as much time as the upgrade",
@@ -85,6 +85,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         upgrade=_action(spec, "upgrade"),
         rollback=_action(spec, "rollback"),
         uninstall=_action(spec, "uninstall"),
+        ignores=tuple(read_ignores(spec.part("driftDetection"))),
     )
     unit = Unit(
         id=own,
