@@ -9,7 +9,7 @@ writes               of Secrets, each over the version that was read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -64,6 +64,8 @@ class ReleaseBooks:
     terms: Mapping[UnitId, ReleaseTerms]
     keys: Mapping[UnitId, str] = field(default_factory=dict)
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
+    hear: Callable[[Fragment], None] | None = None
+    """Is told what is done about failures: earlier revisions hold values that nobody may see."""
 
     def take(self, newer: ReleaseBooks) -> None:
         """Go on with what was rendered since: each try of a release is another revision."""
@@ -93,6 +95,14 @@ class ReleaseBooks:
         return entering
 
     def remedy(
+        self, failing: Failing, entries: Sequence[Live], entering: Entering
+    ) -> Fragment | None:
+        found = self._remedy(failing, entries, entering)
+        if found is not None and self.hear is not None:
+            self.hear(found)
+        return found
+
+    def _remedy(
         self, failing: Failing, entries: Sequence[Live], entering: Entering
     ) -> Fragment | None:
         terms = self.terms[failing.unit.id]

@@ -82,6 +82,8 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     """Run a plan to its end before an audience."""
     discretion, world, newest = Discretion.of(plan), session.world, plan
     files, known = SourceFiles(session.tree), session.craft.rules.known
+    if rolling.releases is not None:
+        rolling.releases.hear = discretion.learn
 
     def background() -> Background:
         return Background(
