@@ -113,8 +113,9 @@ class Ledgers:
         book = self._books.get(step.unit)
         if book is None:
             return None
-        begins = self._begin_anew(book, now)
-        if failure is not None:
+        if failure is None:
+            begins = self._begin_anew(book, now)
+        else:
             begins = self._begin_remedy(book, failure, now)
         return (yield from acting_as(_identity(book), begins))
 

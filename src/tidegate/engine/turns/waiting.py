@@ -13,8 +13,7 @@ from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
-    unit = step.unit
-    if unit.remedying and not step.step.rescues:
+    if step.unit.remedying and not step.step.rescues:
         return False
     free = _is_let_through(turn, step) and _is_in_time(turn, step) and _is_fresh(turn, step)
     return free and _is_ours(turn, step) and _is_admitted(turn, step)
