@@ -90,6 +90,8 @@ class Given(TypedDict, total=False):
     exit_code: bool
     save: Path | None
     plan: Path | None
+    record: Path | None
+    since: Ms | None
     critical_path: bool
     why: tuple[str, str] | None
     output: str
