@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import io
 import os
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
 from tests.fakes.tidegate_runs import ROOT
 from tidegate.cli.main import run_words
@@ -33,10 +33,22 @@ def type_in(*words: str | Path, folder: Path = ROOT, **environment: str) -> Type
     out, err = io.StringIO(), io.StringIO()
     known = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment}
     with (
-        patch.dict(os.environ, known, clear=True),
+        _known_alone(known),
         chdir(folder),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
         code = run_words([*map(str, words)])
     return Typed(code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _known_alone(known: dict[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(known)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -54,6 +54,7 @@ VERBS = {
     "status": "Show how a unit stands in the cluster.",
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
     "units": "Show the units of a repository, and who brings them.",
+    "verify": "Prove that the order of a rollout was kept.",
     "version": "Show the version of Tidegate.",
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }

@@ -222,6 +222,15 @@ SIMULATION = (
         help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
     ),
 )
+SINCE = (
+    click.option(
+        "--since",
+        default=None,
+        callback=_check_moment,
+        metavar="MOMENT",
+        help="What was written since then is one rollout; else since the last one of each unit.",
+    ),
+)
 ASSUMING = (
     click.option(
         "--greenfield",

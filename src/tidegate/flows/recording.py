@@ -113,11 +113,12 @@ class RunBook:
         if self.is_new and self.is_file and not self._is_begun:
             self.path.unlink(missing_ok=True)
 
-    def refuse_broken(self) -> None:
-        """Raise where it could not be written to its end."""
-        if self.failure:
-            problem = f"the run record is not whole: {self.failure}"
-            raise OutputError("output.record", problem, where=Place(str(self.path)))
+    def fault(self) -> OutputError | None:
+        """What is wrong where it could not be written to its end."""
+        if not self.failure:
+            return None
+        problem = f"the run record is not whole: {self.failure}"
+        return OutputError("output.record", problem, where=Place(str(self.path)))
 
 
 class RecordedAudience:

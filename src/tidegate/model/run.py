@@ -43,13 +43,17 @@ class RunStep(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class RunUnit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A unit; `wave` is that of its own object in its parent. `manager`: whose fields it writes."""
+    """A unit; `wave` is that of its own object in its parent. `manager`: whose fields it writes.
+
+    `sparing`: it leaves out what is as wanted already.
+    """
 
     id: UnitId
     cluster: str = ""
     parent: UnitId | None = None
     wave: int | None = None
     manager: str = ""
+    sparing: bool = False
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +84,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
                     parent=one.parent,
                     wave=waves.get(one.id),
                     manager=one.policy.manager,
+                    sparing=one.policy.changed_only,
                 )
                 for one in plan.units
             ),

@@ -168,10 +168,14 @@ class _Agreed(NamedTuple):
             self.record.introduce(found.families, session.target)
         return self.record
 
-    def refuse_broken(self) -> None:
-        """Raise where not all could be written down."""
-        if self.record is not None:
-            self.record.refuse_broken()
+    def end_record(self, result: Result) -> None:
+        """Say where not all could be written down; it is an error where nothing else is wrong."""
+        from tidegate.model.event import Result
+
+        if self.record is not None and (fault := self.record.fault()):
+            if result is Result.PASSED:
+                raise fault
+            note(fault.problem, severity="warning")
 
 
 def _open_record(told: Given) -> RunBook | None:
@@ -232,7 +236,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     _say_left(screen.course)
-    agreed.refuse_broken()
+    agreed.end_record(result)
     return CODES[result]
 
 
