@@ -28,7 +28,7 @@ from tidegate.flows.units import unit_rows
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.model.run import RUN, RUN_VERSION, Run, RunHead
+from tidegate.model.run import RUN, RUN_VERSION, RunHead, RunRecord
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 
@@ -147,7 +147,7 @@ class RecordedAudience:
         self._book.add(event)
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> RunRecord:
     """Read what was recorded. Raises FileError.
 
     Of a rollout that was killed the last line may not be whole. Of several heads the last counts.
@@ -159,33 +159,33 @@ def read_run(path: Path) -> Run:
     events: list[Event] = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            told = msgspec.json.decode(line, type=_Told)
+            told = msgspec.json.decode(line, type=_RunLine)
             if told.kind == RUN:
                 head = _head(line, where)
             elif told.told != EXPLAINED:
                 events.append(msgspec.json.decode(line, type=Event))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number == len(lines):
-                return Run(head, tuple(events), cut=1)
+                return RunRecord(head, tuple(events), cut=1)
             problem = f"this line is no event: {foreign(str(error))}"
             where = Place(str(path), line=number)
             raise FileError("file.record", problem, where=where) from None
-    return Run(head, tuple(events))
+    return RunRecord(head, tuple(events))
 
 
-class _Told(msgspec.Struct):
+class _RunLine(msgspec.Struct):
     told: str = ""
     kind: str = ""
 
 
-class _Head(msgspec.Struct):
+class _RunOpening(msgspec.Struct):
     kind: str = ""
     version: int = 0
 
 
 def _head(line: bytes, where: Place) -> RunHead:
     try:
-        said = msgspec.json.decode(line, type=_Head)
+        said = msgspec.json.decode(line, type=_RunOpening)
         if said.kind == RUN and said.version == RUN_VERSION:
             return msgspec.json.decode(line, type=RunHead)
         why = (

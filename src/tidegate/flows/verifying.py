@@ -19,13 +19,13 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Spot, identity
 from tidegate.model.plan import Plan
 from tidegate.model.proof import OrderPair, PairState, Sighting
-from tidegate.model.run import Run, RunHead, RunObject, RunStep
+from tidegate.model.run import RunHead, RunObject, RunRecord, RunStep
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 from tidegate.plan.proof import is_writing, prove
 from tidegate.plan.seen_order import WRITTEN, Lookout, SeenOrder
-from tidegate.plan.told_order import StepTimes, tell_steps
-from tidegate.report.proof import Proof, UnitProof
+from tidegate.plan.told_order import ToldTimes, tell_steps
+from tidegate.report.proof import OrderProof, UnitProof
 
 WORST_FIRST = (PairState.BROKEN, PairState.UNPROVEN, PairState.KEPT, PairState.IDLE)
 
@@ -39,14 +39,14 @@ class _Basis:
     """
 
     head: RunHead
-    told: StepTimes | None = None
+    told: ToldTimes | None = None
     begun: Mapping[UnitId, Ms] = field(default_factory=dict)
     synced: Mapping[UnitId, bool] = field(default_factory=dict)
 
 
 async def verify_found(
-    session: Session, found: Found, run: Run | None, since: Ms | None
-) -> tuple[Proof, tuple[Finding, ...]]:
+    session: Session, found: Found, run: RunRecord | None, since: Ms | None
+) -> tuple[OrderProof, tuple[Finding, ...]]:
     """Prove the order of what is pointed at, or of its record; units are compared with Git.
 
     Without a record, all that was written `since` a moment counts, or since the last rollout of
@@ -65,18 +65,18 @@ async def verify_found(
     return await _verify(session, _Basis(head, None, begun, synced)), found.findings
 
 
-async def verify_run(session: Session, run: Run) -> Proof:
+async def verify_run(session: Session, run: RunRecord) -> OrderProof:
     """Prove the order that a record tells, and ask the cluster as well."""
     refuse_unnamed_clusters((step.cluster for step in run.head.steps), session)
     return await _verify(session, _of_run(run, {}))
 
 
-def verify_record(run: Run) -> Proof:
+def verify_record(run: RunRecord) -> OrderProof:
     """Prove it by the record alone."""
     return _proof(_of_run(run, {}), None, ())
 
 
-def _of_run(run: Run, synced: Mapping[UnitId, bool]) -> _Basis:
+def _of_run(run: RunRecord, synced: Mapping[UnitId, bool]) -> _Basis:
     began = min((event.at for event in run.events), default=run.head.at)
     begun = dict.fromkeys((one.id for one in run.head.units), began)
     return _Basis(run.head, tell_steps(run.head, run.events), begun, synced)
@@ -89,7 +89,7 @@ async def _begun(plan: Plan, session: Session, since: Ms | None) -> dict[UnitId,
     return {unit: one.journal.begun for unit, one in found.items() if one.journal.begun}
 
 
-async def _verify(session: Session, basis: _Basis) -> Proof:
+async def _verify(session: Session, basis: _Basis) -> OrderProof:
     sightings = await _sight(basis.head, session)
     lookout = Lookout(
         sightings=sightings,
@@ -141,10 +141,10 @@ def _sighting(live: Live, spot: Spot, manager: str) -> dict[Spot, Sighting]:
     return {spot: Sighting(made, made_by(body), written, at, is_final)}
 
 
-def _proof(basis: _Basis, seen: SeenOrder | None, missing: tuple[Spot, ...]) -> Proof:
+def _proof(basis: _Basis, seen: SeenOrder | None, missing: tuple[Spot, ...]) -> OrderProof:
     pairs = prove(basis.head, basis.told, seen)
     units = tuple(_units(basis, seen, pairs))
-    return Proof(basis.head, pairs, units, missing, is_recorded=basis.told is not None)
+    return OrderProof(basis.head, pairs, units, missing, is_recorded=basis.told is not None)
 
 
 def _units(
@@ -173,7 +173,7 @@ def _units(
         )
 
 
-def _times(told: StepTimes, steps: list[RunStep]) -> tuple[Ms | None, Ms | None]:
+def _times(told: ToldTimes, steps: list[RunStep]) -> tuple[Ms | None, Ms | None]:
     began = [told.begun[one.id] for one in steps if one.id in told.begun]
     passed = [told.passed.get(one.id) for one in steps]
     ends = [at for at in passed if at is not None]

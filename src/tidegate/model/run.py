@@ -93,7 +93,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Run(msgspec.Struct, frozen=True):
+class RunRecord(msgspec.Struct, frozen=True):
     """A record that was read. `cut`: how many lines at its end are not whole."""
 
     head: RunHead

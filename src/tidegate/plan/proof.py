@@ -13,18 +13,18 @@ import msgspec
 from tidegate.model.proof import OrderPair
 from tidegate.model.run import RunHead, RunStep
 from tidegate.plan.seen_order import WRITTEN, SeenOrder
-from tidegate.plan.told_order import StepTimes
+from tidegate.plan.told_order import ToldTimes
 
 RESCUE = "syncfail"
 """The phase that begins when something has failed."""
 
 
-def prove(head: RunHead, told: StepTimes | None, seen: SeenOrder | None) -> tuple[OrderPair, ...]:
+def prove(head: RunHead, told: ToldTimes | None, seen: SeenOrder | None) -> tuple[OrderPair, ...]:
     """What is known of each edge of an order, if something is written behind it."""
     return tuple(_pairs(head, told, seen))
 
 
-def _pairs(head: RunHead, told: StepTimes | None, seen: SeenOrder | None) -> Iterator[OrderPair]:
+def _pairs(head: RunHead, told: ToldTimes | None, seen: SeenOrder | None) -> Iterator[OrderPair]:
     steps = {step.id: step for step in head.steps}
     hollow = _hollow(head)
     for edge in head.edges:

@@ -15,7 +15,7 @@ from tidegate.model.run import RunHead, RunStep
 NEEDLESS = frozenset({Deed.CREATE, Deed.SKIP, Deed.LEAVE})
 
 
-class StepTimes(msgspec.Struct, frozen=True):
+class ToldTimes(msgspec.Struct, frozen=True):
     """By step, when it first began and last passed.
 
     `early`: pairs of steps of which the second began though the first had not passed, and when.
@@ -31,20 +31,20 @@ class StepTimes(msgspec.Struct, frozen=True):
         return PairState.KEPT if after in self.begun else PairState.IDLE
 
 
-def tell_steps(head: RunHead, events: Iterable[Event]) -> StepTimes:
+def tell_steps(head: RunHead, events: Iterable[Event]) -> ToldTimes:
     """Follow a rollout event by event. A step that begins again has not passed any more."""
     events = tuple(events)
-    walk = _Walk(head, {event.step for event in events})
+    walk = _Following(head, {event.step for event in events})
     for event in events:
         if event.told is Told.STEP_APPLYING:
             walk.begin(event.step, event.at)
         elif event.told is Told.STEP_PASSED:
             walk.passed[event.step] = event.at
     joints = {step.id: at for step in head.steps if (at := walk.passes(step.id)) is not None}
-    return StepTimes(walk.begun, joints, walk.early)
+    return ToldTimes(walk.begun, joints, walk.early)
 
 
-class _Walk:
+class _Following:
     """How far a rollout has come. A joint has passed when all before it have; it tells nothing.
 
     So does a step whose objects were there already, if that is all it asks for.

@@ -36,7 +36,7 @@ class UnitProof:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class OrderProof:
     """All that is known of an order. `missing`: objects that should be there and are not."""
 
     head: RunHead
@@ -61,11 +61,11 @@ class Proof:
         return "unproven" if self.having(PairState.UNPROVEN) else "kept"
 
 
-def proof_lines(proof: Proof) -> Iterator[str]:
+def proof_lines(proof: OrderProof) -> Iterator[str]:
     """A table of units, then what is not as it should be, then all in one sentence."""
     start = proof.head.at if proof.is_recorded else None
     yield from table_lines(HEADS, [_cells(one, start) for one in proof.units])
-    names = _Names(proof.head)
+    names = _PairNames(proof.head)
     for pair in proof.having(PairState.BROKEN):
         yield f"broken: {names.tell(pair)}"
     yield from (f"missing: {spot.ref} is not there" for spot in proof.missing[:MOST_NAMED])
@@ -101,7 +101,7 @@ def stamped(moment: Ms) -> str:
     return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%dT%H:%M:%S}{parts}Z"
 
 
-class _Names:
+class _PairNames:
     """What pairs and their moments are called."""
 
     def __init__(self, head: RunHead) -> None:
@@ -135,7 +135,7 @@ class _Names:
         return f"{name_unit(step.unit, step.cluster)} {name_step(step)}"
 
 
-def _sum_up(proof: Proof) -> str:
+def _sum_up(proof: OrderProof) -> str:
     if not proof.pairs:
         return "there is nothing to prove: no step waits for another"
     told = {
@@ -157,9 +157,9 @@ def _counts(states: Iterator[PairState | None]) -> str:
     return ", ".join(f"{found[one]:,} {one}" for one in PairState if found[one])
 
 
-def proof_document(proof: Proof) -> dict[str, Json]:
+def proof_document(proof: OrderProof) -> dict[str, Json]:
     """One document for programs."""
-    names, steps = _Names(proof.head), {step.id: step for step in proof.head.steps}
+    names, steps = _PairNames(proof.head), {step.id: step for step in proof.head.steps}
     return {
         "schema": SCHEMA,
         "verdict": proof.verdict,
@@ -183,7 +183,7 @@ def _unit(one: UnitProof) -> Json:
     }
 
 
-def _pair(pair: OrderPair, steps: dict[str, RunStep], names: _Names) -> Json:
+def _pair(pair: OrderPair, steps: dict[str, RunStep], names: _PairNames) -> Json:
     return {
         "state": str(pair.state),
         "because": str(pair.because),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tidegate.flows.entering import Found
     from tidegate.flows.session import Session
     from tidegate.model.finding import Finding
-    from tidegate.model.run import Run
-    from tidegate.report.proof import Proof
+    from tidegate.model.run import RunRecord
+    from tidegate.report.proof import OrderProof
 
 BROKEN, MISSING = 3, 4
 
@@ -72,17 +72,17 @@ def verify(what: str, **told: Unpack[Given]) -> int:
     return max(code, options.say_findings(findings))
 
 
-def _ask(what: str, run: Run | None, told: Given) -> tuple[Proof, tuple[Finding, ...]]:
+def _ask(what: str, run: RunRecord | None, told: Given) -> tuple[OrderProof, tuple[Finding, ...]]:
     """What the cluster says, and what is found of PATH on the way."""
     from tidegate.cli.asking import in_found, pointed_of, setting_of, target_of
     from tidegate.cli.running import run as run_story
     from tidegate.flows.session import open_session
     from tidegate.flows.verifying import verify_found, verify_run
 
-    async def ask(session: Session, found: Found) -> tuple[Proof, tuple[Finding, ...]]:
+    async def ask(session: Session, found: Found) -> tuple[OrderProof, tuple[Finding, ...]]:
         return await verify_found(session, found, run, told["since"])
 
-    async def ask_of(known: Run) -> Proof:
+    async def ask_of(known: RunRecord) -> OrderProof:
         async with open_session(target_of(told), setting_of(told)) as session:
             return await verify_run(session, known)
 
@@ -91,7 +91,7 @@ def _ask(what: str, run: Run | None, told: Given) -> tuple[Proof, tuple[Finding,
     return run_story(ask_of(run)), ()
 
 
-def _say_of_record(run: Run | None, told: Given) -> None:
+def _say_of_record(run: RunRecord | None, told: Given) -> None:
     from tidegate.cli.consent import target_names
     from tidegate.cli.saying import say
     from tidegate.report.proof import stamped
