@@ -12,7 +12,7 @@ from tests.fakes.repositories import application, deployment
 from tests.fakes.tidegate_command import Ran, Tidegate
 
 __all__ = ["cluster", "fleet"]
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 
 async def run(fleet: Fleet, verb: str, *words: str) -> Ran:
