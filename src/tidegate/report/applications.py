@@ -102,7 +102,9 @@ def application_lines(row: ApplicationRow, room: int | None = None) -> Iterator[
 
 
 def resource_lines(rows: Sequence[ResourceRow], room: int | None = None) -> Iterator[str]:
-    yield from table_lines(RESOURCES, [_resource_cells(one) for one in rows], room, SPARED_OF_RESOURCES)
+    yield from table_lines(
+        RESOURCES, [_resource_cells(one) for one in rows], room, SPARED_OF_RESOURCES
+    )
 
 
 def _headed(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
