@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.repositories import job, setting
-from tests.fakes.tidegate_runs import FIRST, write_unit
+from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tests.fakes.typed import type_in
 from tidegate.documents.dump import to_yaml
 
@@ -51,8 +51,10 @@ def test_where_there_are_none_it_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_nobody_is_asked_in_a_pipe() -> None:
-    ran = type_in("jobs", "rerun", "migrate", "-C", FIRST, "--kubeconfig", "/nonexistent")
+def test_where_nobody_can_be_asked_nothing_is_run(tmp_path: Path) -> None:
+    login = kubeconfig(tmp_path, "https://127.0.0.1:1")
 
-    assert ran.code in {2, 3}
-    assert ran.stdout == ""
+    ran = tidegate("jobs", "rerun", "migrate", "-C", FIRST, "--kubeconfig", login)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--yes goes on without asking" in ran.stderr
