@@ -42,6 +42,7 @@ VERBS = {
     "graph": "Show who waits for whom, what is missing, and why.",
     "help": "Show how a command is called, or what exit codes mean.",
     "health": "Show how objects in files are, and which rule says so.",
+    "jobs": "Show the Jobs and hooks of units, and run one again.",
     "journal": "Show what a cluster remembers of a unit.",
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "lint": "Say whether the order of a repository can work.",
@@ -54,6 +55,7 @@ VERBS = {
     "status": "Show how a unit stands in the cluster.",
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
     "units": "Show the units of a repository, and who brings them.",
+    "verify": "Prove that the order of a rollout was kept.",
     "version": "Show the version of Tidegate.",
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -15,6 +16,7 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE, units_like
 from tidegate.cli.saying import say
 from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -68,7 +70,9 @@ def list_(**told: Unpack[Given]) -> int:
         for row in rows:
             say(row.name)
     else:
-        options.show(told["output"], map(application_document, rows), list_lines(rows))
+        options.show(
+            told["output"], map(application_document, rows), list_lines(rows, room_on(sys.stdout))
+        )
     return options.say_findings(findings)
 
 
@@ -87,7 +91,9 @@ def get(called: str, **told: Unpack[Given]) -> int:
     from tidegate.report.applications import application_document, application_lines
 
     (row,), findings = _read((called,), told)
-    options.show(told["output"], [application_document(row)], application_lines(row))
+    options.show(
+        told["output"], [application_document(row)], application_lines(row, room_on(sys.stdout))
+    )
     return options.say_findings(findings)
 
 
@@ -105,7 +111,7 @@ def resources(called: str, **told: Unpack[Given]) -> int:
 
     told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], resource_lines(row.resources))
+    options.show("text", [], resource_lines(row.resources, room_on(sys.stdout)))
     return options.say_findings(findings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -10,6 +11,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE
 from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -67,7 +69,7 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     if not rows and told["output"] != "json":
         where = "any" if told["everywhere"] else f'"{told["home"]}"'
         raise click.ClickException(f"no {noun} found in {where} namespace")
-    lines = reconciled_lines(rows, everywhere=told["everywhere"])
+    lines = reconciled_lines(rows, everywhere=told["everywhere"], room=room_on(sys.stdout))
     options.show(told["output"], map(reconciled_document, rows), lines)
     return options.say_findings(findings)
 
