@@ -15,6 +15,7 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
+from tidegate.documents import Read, read
 from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
@@ -23,7 +24,7 @@ from tidegate.model.source import Portion, Snapshot, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
-from tidegate.render.footprint import KnownKeys
+from tidegate.render.footprint import Footprint, KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.kustomize import Builder, find_tool
@@ -109,8 +110,9 @@ AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """How things may be had and opened. `maps` are directories that stand for addresses, and
-    `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
-    overlays that cannot come to such a text are not rendered, unless it is known what they come to.
+    `vendored` charts that will do where their repository cannot be asked. `here` is a tree that has
+    been looked through already, and `read` reads files, of which it may know some. With `seeks`,
+    charts and overlays that cannot come to such a text are not rendered.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
     A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
     of a release.
@@ -121,6 +123,8 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
     vendored: VendoredCharts = field(default_factory=VendoredCharts)
+    here: Snapshot | None = None
+    read: Read = read
     offline: bool = False
     stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
@@ -137,6 +141,8 @@ class Workshop:
         self.setting = setting
         self.renders = RenderCache(setting.cache.renders, OwnKey(setting.environment))
         self.keys = KnownKeys()
+        self.looked = Footprint()
+        """What was looked at to see what may be in it: shared by all, as most lie side by side."""
         self.crew = setting.crew or WorkerCrew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()
         self._within: dict[Path, Within] = {}
@@ -156,7 +162,7 @@ class Workshop:
     @cached_property
     def builder(self) -> tuple[Builder, str]:
         """What builds overlays, and which version of it."""
-        tool = find_tool()
+        tool = msgspec.structs.replace(find_tool(), read=self.setting.read)
         return tool, program_version(tool.argv)
 
     def within(self, root: Path) -> Within:
@@ -228,6 +234,7 @@ class Workshop:
             environment=setting.environment,
             checkouts=setting.maps,
             vendored=setting.vendored,
+            here=setting.here,
         )
         if near is None:
             return access
