@@ -115,8 +115,8 @@ class Scan:
 
     @cached_property
     def declaring(self) -> frozenset[str]:
-        """The directories with files, at any depth, that declare something."""
-        return frozenset(folder for name in self.declared for folder in folders_of(name))
+        """The directories with files, at any depth, that declare something to look at."""
+        return frozenset(folder for name, _ in self.declared_below for folder in folders_of(name))
 
     @cached_property
     def documents(self) -> dict[str, tuple[Document, ...]]:

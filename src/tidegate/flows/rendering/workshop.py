@@ -20,7 +20,7 @@ from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.source import Portion, Snapshot, SourceRef
+from tidegate.model.source import GitSource, Portion, Snapshot, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
@@ -109,10 +109,11 @@ AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How things may be had and opened. `maps` are directories that stand for addresses, and
-    `vendored` charts that will do where their repository cannot be asked. `here` is a tree that has
-    been looked through already, and `read` reads files, of which it may know some. With `seeks`,
-    charts and overlays that cannot come to such a text are not rendered.
+    """How things may be had and opened. `maps` are directories that stand for addresses; so is the
+    `home` for its remotes, which are looked up when somebody names a repository. `vendored` are
+    charts that will do where their repository cannot be asked. `here` is a tree that has been
+    looked through already, and `read` reads files, of which it may know some. With `seeks`, charts
+    and overlays that cannot come to such a text are not rendered.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
     A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
     of a release.
@@ -123,6 +124,7 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
     vendored: VendoredCharts = field(default_factory=VendoredCharts)
+    home: Path | None = None
     here: Snapshot | None = None
     read: Read = read
     offline: bool = False
@@ -191,7 +193,7 @@ class Workshop:
     async def _fetch(
         self, source: SourceRef, ignore: str | None, keyring: Keyring | None
     ) -> Snapshot | TidegateError:
-        access = await self.access(None)
+        access = await self.access(self.setting.home if isinstance(source, GitSource) else None)
         if keyring is not None:
             rings = Keyrings((keyring, access.keyring))
             access = msgspec.structs.replace(access, keyring=rings)
