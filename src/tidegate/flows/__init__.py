@@ -2,8 +2,11 @@
 
 import gc
 
-COLLECTS_AFTER = (100_000, 20, 100)
-"""With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage."""
+COLLECTS_AFTER = (100_000, 50, 100)
+"""With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage.
+
+What outlives a first look mostly stays, and looking at it again costs the more, the more there is.
+"""
 
 
 def spare_collections() -> None:
