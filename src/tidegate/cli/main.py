@@ -25,6 +25,7 @@ from tidegate.cli.saying import (
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
+from tidegate.flows import spare_collections
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -140,6 +141,7 @@ def _speak_utf8() -> None:
 
 def run_words(arguments: list[str]) -> int:
     """Run a verb as it is typed, show what went wrong, and give the exit code."""
+    spare_collections()
     speak_json(_wants_json(arguments))
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
