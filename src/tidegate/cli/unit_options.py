@@ -28,6 +28,9 @@ class Given(TypedDict, total=False):
     place: str
     labels: str
     project: str
+    with_source: bool
+    force: bool
+    at: str
     everywhere: bool
     home: str
     generator_data: Path | None
