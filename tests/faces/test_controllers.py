@@ -10,13 +10,20 @@ import pytest
 from tests.faces.test_masters import ARGO, FLUX, a_controller
 from tests.faces.test_statuses import a_chain
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION
-from tests.fakes.repositories import Body, git_repository, kustomization, three_levels
+from tests.fakes.repositories import (
+    Body,
+    application,
+    git_repository,
+    kustomization,
+    three_levels,
+)
 from tests.fakes.served_cluster import flux_answer, served_cluster
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, part, text
+from tidegate.model.reading import listed, mapping, part, text
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")
+REFRESH = "argocd.argoproj.io/refresh"
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
@@ -68,3 +75,48 @@ async def test_what_keeps_a_unit_from_becoming_ready_is_told_while_it_is_waited_
     assert "◎ dependency 'flux-system/data' is not ready" in ran.stderr
     assert "✗ context deadline exceeded" in ran.stderr
     assert "error[cluster.late]: `Kustomization/flux-system/web` did not come up" in ran.stderr
+
+
+async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_path: Path) -> None:
+    made = three_levels(tmp_path / "platform")
+    red: Body = {**application("red", "red"), "status": {"operationState": {"startedAt": "earlier"}}}
+
+    def answer(own: Body) -> Body | None:
+        if text(own, "metadata", "annotations", REFRESH):
+            return {"metadata": {"annotations": {REFRESH: None}}}
+        if part(own, "operation") is None:
+            return None
+        state: Json = {
+            "phase": "Succeeded",
+            "message": "successfully synced (all tasks run)",
+            "startedAt": text(own, "metadata", "resourceVersion"),
+            "operation": own["operation"],
+            "syncResult": {"revision": "abc"},
+        }
+        return {"operation": None, "status": {"operationState": state}}
+
+    async with (
+        served_cluster(tmp_path, a_controller(ARGO), red) as cluster,
+        cluster.answering(APPLICATION, answer, status=False),
+    ):
+        sync = ("app", "sync", "red", "-C", made.root)
+        ran = await cluster.run(*sync, "--prune", "--force", "--revision", "v2")
+        whole = await cluster.body(APPLICATION, "argocd", "red")
+        few = await cluster.run(*sync, "--resource", "apps:Deployment:red-web")
+        last = await cluster.body(APPLICATION, "argocd", "red")
+        got = await cluster.run("app", "get", "red", "--refresh", "-C", made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert ran.stderr.splitlines()[0] == "► asking Argo CD to sync argocd/red"
+    assert ran.stderr.splitlines()[-1] == "✔ successfully synced (all tasks run) (abc)"
+    assert mapping(whole, "status", "operationState", "operation", "sync") == {
+        "revision": "v2",
+        "prune": True,
+        "syncStrategy": {"hook": {"force": True}},
+    }
+    assert few.code == 0, few.stdout + few.stderr
+    assert listed(last, "status", "operationState", "operation", "sync", "resources") == [
+        {"group": "apps", "kind": "Deployment", "name": "red-web"}
+    ]
+    assert got.code == 0, got.stdout + got.stderr
+    assert REFRESH not in mapping(last, "metadata", "annotations")

@@ -13,7 +13,7 @@ import msgspec
 
 from tests.fakes.kept_sandbox import ACCOUNT, SERVED
 from tests.fakes.repositories import Body, namespace
-from tests.fakes.tidegate_command import Ran
+from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.cli.main import run_words
 from tidegate.flows.sandbox_home import KUBECONFIG
 from tidegate.flows.serving import serving
@@ -46,6 +46,10 @@ class ServedCluster:
         with redirect_stdout(out), redirect_stderr(err):
             code = await asyncio.to_thread(run_words, said)
         return Ran(code, out.getvalue(), err.getvalue(), 0)
+
+    async def roll_out(self, *words: str | Path) -> Ran:
+        """The same in a process of its own: a rollout listens to signals."""
+        return await Tidegate(self.home).run(*words, "--kubeconfig", self.home / KUBECONFIG)
 
     async def body(self, kind: Kind, home: str, name: str) -> Body:
         body: Body = msgspec.json.decode(live_of(await self.desk.get(Ref(kind, home, name))).body)

@@ -9,21 +9,25 @@ from tidegate.cli import options
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.consent import say_target
 from tidegate.cli.exits import CODES
+from tidegate.cli.naming import find_families
+from tidegate.cli.nouns import NOUNS
 from tidegate.cli.running import run
 from tidegate.cli.saying import say
 from tidegate.cli.unit_options import Given
+from tidegate.errors import WordsError
 from tidegate.flows.controllers import (
     Answered,
     find_living,
     have_masters,
     reconcile,
+    refresh,
     sources_of,
     suspended_error,
     sync_by_master,
     sync_wish,
 )
 from tidegate.flows.discover import Family
-from tidegate.flows.named import NamedObject, all_named
+from tidegate.flows.named import NamedObject, all_named, find_named
 from tidegate.flows.session import Session, open_session
 from tidegate.flows.suspended import suspended_among
 from tidegate.model.event import Result
@@ -69,7 +73,27 @@ def sync_by_argo(named: list[NamedObject], families: tuple[Family, ...], told: G
                 break
         return answers
 
-    return _asked(named, told, ask)
+    code = _asked(named, told, ask)
+    if code is None and told["at"]:
+        problem = (
+            "what stands here is rolled out, and no Argo CD is alive that had another revision"
+        )
+        hint = f"`git worktree add ../at {told['at']}`, and `-C ../at`, rolls out that one"
+        raise WordsError("words.revision", problem, hint=hint)
+    return code
+
+
+def refresh_by_argo(called: str, told: Given, *, hard: bool) -> None:
+    """Have a live Argo CD compare an Application again; where none is alive, nobody has to."""
+    named = find_named(find_families(told["place"], told), NOUNS["application"], (called,))
+
+    async def ask() -> None:
+        async with open_session(target_of(told), setting_of(told)) as session:
+            if await have_masters(named, session):
+                (one,) = await find_living(named, session)
+                await refresh(one, session, hard=hard)
+
+    run(ask())
 
 
 def _asked(named: Sequence[NamedObject], told: Given, ask: Ask) -> int | None:

@@ -41,7 +41,8 @@ from tidegate.world.refusals import refusal_error
 
 Body = dict[str, Json]
 Say = Callable[[str], None]
-MANAGER = "tidegate"
+MANAGER = "tidegate-asking"
+"""Nobody's who applies: what a person asks for is not taken back by the next rollout."""
 PATIENCE = Ms(5 * MINUTE)
 """As long as Flux's own command waits."""
 RESOURCE_PARTS = 3

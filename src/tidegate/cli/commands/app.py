@@ -17,7 +17,9 @@ from tidegate.cli.saying import say
 from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
 
 if TYPE_CHECKING:
+    from tidegate.flows.discover import Family
     from tidegate.flows.entering import Found
+    from tidegate.flows.named import NamedObject
     from tidegate.flows.session import Session
     from tidegate.flows.standing import UnitStanding
     from tidegate.model.finding import Finding
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 
 KINDS = ("Application",)
 LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
+REVISION = click.Option(
+    ["--revision", "at"],
+    default="",
+    help="What a live Argo CD is to sync to, instead of Git's word.",
+)
 OUTPUT = click.option(
     "-o",
     "--output",
@@ -75,17 +82,27 @@ def list_(**told: Unpack[Given]) -> int:
 @app.command()
 @click.argument("called", metavar="NAME")
 @takes((PLACE,), LOOKING)
+@click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
+@click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
 @options.text_or_json
-def get(called: str, **told: Unpack[Given]) -> int:
+def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
     """Show one Application, and its resources wave by wave.
+
+    What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
+    looks again, too, so that what it says of the Application is of now.
 
     \b
     Examples:
       tidegate app get database
+      tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
     from tidegate.report.applications import application_document, application_lines
 
+    if refresh or hard_refresh:
+        from tidegate.cli.mastered import refresh_by_argo
+
+        refresh_by_argo(called, told, hard=hard_refresh)
     (row,), findings = _read((called,), told)
     options.show(told["output"], [application_document(row)], application_lines(row))
     return options.say_findings(findings)
@@ -166,11 +183,21 @@ def _row(one: UnitStanding) -> ApplicationRow:
     return ApplicationRow(name, one.wave, one.own, one.live, one.is_synced, one.verdict, resources)
 
 
+def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
+    from tidegate.cli.mastered import sync_by_argo
+
+    return sync_by_argo(named, families, told)
+
+
 app.add_command(
     units_like(
         sync_verb,
         kinds=KINDS,
+        first=_sync_first,
+        more=(REVISION,),
         told="""Roll out Applications, one wave after another. Argo CD itself goes by name.
+
+        An Argo CD that is alive is asked to, one Application after another, and waited for.
 
         \b
         Examples:
