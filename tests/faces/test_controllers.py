@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from tests.faces.test_masters import ARGO, FLUX, a_controller
 from tests.faces.test_statuses import a_chain
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION
@@ -34,7 +32,12 @@ def source_controller() -> Body:
 
 async def test_a_live_flux_is_asked_and_waited_for_with_its_own_sentences(tmp_path: Path) -> None:
     made = a_chain(tmp_path / "platform")
-    given = (a_controller(FLUX), source_controller(), kustomization("web", "./web"), git_repository())
+    given = (
+        a_controller(FLUX),
+        source_controller(),
+        kustomization("web", "./web"),
+        git_repository(),
+    )
     async with (
         served_cluster(tmp_path, *given) as cluster,
         cluster.answering(KUSTOMIZATION, flux_answer),
@@ -79,7 +82,10 @@ async def test_what_keeps_a_unit_from_becoming_ready_is_told_while_it_is_waited_
 
 async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_path: Path) -> None:
     made = three_levels(tmp_path / "platform")
-    red: Body = {**application("red", "red"), "status": {"operationState": {"startedAt": "earlier"}}}
+    red: Body = {
+        **application("red", "red"),
+        "status": {"operationState": {"startedAt": "earlier"}},
+    }
 
     def answer(own: Body) -> Body | None:
         if text(own, "metadata", "annotations", REFRESH):

@@ -57,7 +57,9 @@ async def test_nothing_is_done_to_a_unit_until_it_is_resumed(tmp_path: Path, ser
     assert "nothing is done to `Kustomization/flux-system/web`" in left.stderr
     assert "web" not in before
     assert (refused.code, refused.stdout) == (5, ""), refused.stderr
-    assert "error[cluster.suspended]: `Kustomization/flux-system/web` is suspended" in refused.stderr
+    assert (
+        "error[cluster.suspended]: `Kustomization/flux-system/web` is suspended" in refused.stderr
+    )
     assert "✔ kustomization resumed" in resumed.stderr
     assert done.code == 0, done.stdout + done.stderr
     assert "web" in after

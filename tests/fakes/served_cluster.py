@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,12 +88,22 @@ class ServedCluster:
 
 
 @asynccontextmanager
-async def served_cluster(home: Path, *given: Body, served: bool = True) -> AsyncIterator[ServedCluster]:
-    """With namespaces of the dialects, their kinds if they are `served`, and what is `given`."""
+async def served_cluster(
+    home: Path, *given: Body, served: bool = True, failing: Sequence[str] = ()
+) -> AsyncIterator[ServedCluster]:
+    """With namespaces of the dialects, their kinds if they are `served`, and what is `given`.
+
+    `failing` are Jobs that do.
+    """
+    behaviours: Json = [
+        {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
+    ]
     objects: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *given]
     objects += SERVED if served else ()
     scenario = home / "scenario.yaml"
-    scenario.write_bytes(msgspec.json.encode({"given": {"objects": objects}}))
+    scenario.write_bytes(
+        msgspec.json.encode({"given": {"objects": objects}, "behaviours": behaviours})
+    )
     async with (
         serving(make_living(Simulation(scenario=scenario)), home, pace=20),
         real_world(kubeconfig=home / KUBECONFIG) as world,
@@ -106,7 +116,9 @@ def flux_answer(own: Body, *, revision: str = "main@sha1:abc", ready: bool = Tru
     asked = text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
     if not asked or asked == text(own, "status", "lastHandledReconcileAt"):
         return None
-    message = f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
+    message = (
+        f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
+    )
     status: Body = {
         "lastHandledReconcileAt": asked,
         "lastAppliedRevision": revision,

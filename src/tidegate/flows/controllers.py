@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -31,7 +32,7 @@ from tidegate.flows.looking import body_of, look_at
 from tidegate.flows.masters import find_alive
 from tidegate.flows.named import NamedObject
 from tidegate.flows.session import Session
-from tidegate.model.moment import MINUTE, Ms, format_duration, format_moment
+from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
 from tidegate.model.objects import Json, Live, Spot
 from tidegate.model.unit import UnitId
 from tidegate.world.ask import ask
@@ -138,7 +139,8 @@ async def reconcile(
 
     All are asked before any is waited for: whoever depends on another one is not in its way.
     """
-    stamp = format_moment(session.world.now())
+    now = datetime.fromtimestamp(session.world.now() / SECOND, UTC)
+    stamp = f"{now:%Y-%m-%dT%H:%M:%S.%f}Z"
     for one in asked:
         say(f"► annotating {one.title}")
         await patch_object(one.spot, requesting(stamp), session)
