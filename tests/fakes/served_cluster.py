@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +19,7 @@ from tidegate.cli.main import run_words
 from tidegate.flows.sandbox_home import KUBECONFIG
 from tidegate.flows.serving import serving
 from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import text
 from tidegate.testing import Desk, items_of, live_of, real_world
@@ -27,8 +29,16 @@ from tidegate.world.facts import Changed, Fact
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
+LOOKS_AGAIN = Ms(50)
 Answering = Callable[[Body], Body | None]
 """What a controller writes into the status of an object; None where it has nothing to say."""
+
+
+class Typed(NamedTuple):
+    """A command that runs: what it has written so far, and what comes of it."""
+
+    out: io.StringIO
+    ran: asyncio.Task[Ran]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +51,27 @@ class ServedCluster:
 
     async def run(self, *words: str | Path) -> Ran:
         """The command as somebody types it; the cluster goes on meanwhile."""
+        async with self.typing(*words) as typed:
+            return await typed.ran
+
+    @asynccontextmanager
+    async def typing(self, *words: str | Path) -> AsyncIterator[Typed]:
+        """The same, and what it has written is seen before it ends."""
         said = [*map(str, words), "--kubeconfig", str(self.home / KUBECONFIG)]
         out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
+
+        async def ran() -> Ran:
             code = await asyncio.to_thread(run_words, said)
-        return Ran(code, out.getvalue(), err.getvalue(), 0)
+            return Ran(code, out.getvalue(), err.getvalue(), 0)
+
+        with redirect_stdout(out), redirect_stderr(err):
+            yield Typed(out, asyncio.get_running_loop().create_task(ran()))
+
+    async def has_said(self, typed: Typed, words: str) -> None:
+        """Wait until a command has written something; it fails if it ends before that."""
+        while words not in typed.out.getvalue():
+            assert not typed.ran.done(), typed.ran.result()
+            await self.desk.rest(Ms(self.world.now() + LOOKS_AGAIN))
 
     async def roll_out(self, *words: str | Path) -> Ran:
         """The same in a process of its own: a rollout listens to signals."""

@@ -130,8 +130,8 @@ def main() -> NoReturn:
         sys.exit(_show_unheard(unheard(errno.EBADF)))
     try:
         code = run_words(sys.argv[1:])
-    except SystemExit:
-        code = OutputError.exit_code  # click's own way to leave where nobody reads its help
+    except SystemExit as left:  # a shell was told what it may complete, or nobody reads its help
+        code = OutputError.exit_code if left.code else 0
     sys.exit(code)
 
 
@@ -202,7 +202,7 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
 
 def _wants_json(arguments: list[str]) -> bool:
     """Whether a program reads what is told, by words that may be wrong otherwise."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(
         one in {"-ojson", "--output=json"} or (one in {"-o", "--output"} and value == "json")
         for one, value in pairs

@@ -7,7 +7,9 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, cast
 
 import click
+from click.decorators import FC
 
+from tidegate.cli.completing import complete_names
 from tidegate.cli.nouns import NOUNS, by_noun, split_source
 from tidegate.cli.unit_options import Given, takes
 
@@ -77,13 +79,24 @@ def units_like(
         name or verb.name,
         callback=named,
         params=[
-            click.Argument(["names"], nargs=-1, metavar="[NAME]..."),
+            naming_argument(kinds),
             *_naming_options(),
             *more,
             *(one for one in verb.params if one not in own),
         ],
         help=cleandoc(told),
     )
+
+
+def naming_argument(kinds: Sequence[str]) -> click.Argument:
+    """Names of units or sources of these kinds, which a shell can complete."""
+    complete = complete_names(kinds)
+    return click.Argument(["names"], nargs=-1, metavar="[NAME]...", shell_complete=complete)
+
+
+def called_argument(kinds: Sequence[str]) -> Callable[[FC], FC]:
+    """One such name."""
+    return click.argument("called", metavar="NAME", shell_complete=complete_names(kinds))
 
 
 def of_flux(verb: click.Command, told: str) -> type[click.Group]:

@@ -7,7 +7,8 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.naming import ALL, LABELS, PLACE
+from tidegate.cli.naming import ALL, LABELS, PLACE, naming_argument
+from tidegate.cli.nouns import NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 TITLES = {
@@ -35,7 +36,7 @@ def pausing(noun: str, *, suspends: bool) -> click.Command:
         noun,
         callback=run,
         params=[
-            click.Argument(["names"], nargs=-1, metavar="[NAME]..."),
+            naming_argument(NOUNS[noun]),
             *reversed(getattr(run, "__click_params__", [])),
         ],
         help=f"{head} {TITLES[noun]}.\n\n\b\nExamples:\n  tidegate {verb} {short} NAME",

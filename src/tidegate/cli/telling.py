@@ -6,7 +6,7 @@ from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.doing import Doing
 from tidegate.cli.naming import find_families
-from tidegate.cli.nouns import ALIASES, NOUNS
+from tidegate.cli.nouns import ALIASES, NOUNS, UNITS
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found
@@ -22,8 +22,6 @@ from tidegate.report.told import (
     log_document,
     log_lines,
 )
-
-UNITS = tuple(kind for noun, kinds in NOUNS.items() if noun != "source" for kind in kinds)
 
 
 def show_events(about: tuple[str, str], types: str, told: Given, doing: Doing) -> int:

@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE
+from tidegate.cli.naming import PLACE, called_argument
 from tidegate.cli.nouns import NOUNS, by_noun
 from tidegate.cli.unit_options import Given, takes
 
@@ -18,6 +18,7 @@ UNITS = ("application", "helmrelease", "kustomization")
 def _make(noun: str) -> click.Command:
     (kind,) = NOUNS[noun]
 
+    @called_argument((kind,))
     @takes((PLACE, options.offline, options.repo_map))
     @click.option("--compact", is_flag=True, help="Units alone.")
     @options.text_or_json
@@ -31,7 +32,7 @@ def _make(noun: str) -> click.Command:
     return click.Command(
         noun,
         callback=show,
-        params=[click.Argument(["called"], metavar="NAME"), *options_of],
+        params=[*options_of],
         help=f"Show what a {kind} brings.\n\n\b\nExamples:\n  tidegate tree {noun} NAME",
         short_help=f"Show what a {kind} brings.",
     )
