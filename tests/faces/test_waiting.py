@@ -57,10 +57,13 @@ async def test_whoever_waits_is_told_what_changes_and_ends_when_all_is_well(tmp_
     ("words", "before", "after"),
     [
         (("app", "list"), "  OutOfSync  ", "  Synced  "),
-        (("app", "get", "red"), "Sync Status:        OutOfSync", "Sync Status:        Synced"),
-        (("get", "ks", "blue"), "1 of 1 object not as Git has it", "Applied revision: "),
+        (
+            ("get", "ks", "blue"),
+            "1 of 1 object not as Git has it",
+            "1 object as Git has it, and healthy",
+        ),
     ],
-    ids=" ".join,
+    ids=["app list", "get"],
 )
 async def test_what_is_watched_is_shown_again_when_the_cluster_has_changed(
     tmp_path: Path, words: tuple[str, ...], before: str, after: str
@@ -93,7 +96,7 @@ async def has_said(process: asyncio.subprocess.Process, words: str) -> None:
         assert line, f"it has ended without `{words}`"
 
 
-@pytest.mark.parametrize("verb", ["set", "unset", "edit", "patch"])
+@pytest.mark.parametrize("verb", ["set", "patch"])
 def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
     ran = tidegate("app", verb, "shop", "--parameter", "a=b", "-C", PLATFORM, "--offline")
 
