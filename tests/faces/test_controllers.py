@@ -5,14 +5,18 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.faces.test_masters import ARGO, FLUX, a_controller
 from tests.faces.test_statuses import a_chain
-from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION
+from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
     Body,
     application,
+    deployment,
     git_repository,
     kustomization,
+    setting,
     three_levels,
 )
 from tests.fakes.served_cluster import flux_answer, served_cluster
@@ -126,3 +130,26 @@ async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_pa
     ]
     assert got.code == 0, got.stdout + got.stderr
     assert REFRESH not in mapping(last, "metadata", "annotations")
+
+
+def test_what_cannot_be_changed_is_made_again_where_somebody_forces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster.sync(made.root)
+    other = deployment("red-web")
+    mapping(other, "spec", "selector", "matchLabels")["tier"] = "front"
+    mapping(other, "spec", "template", "metadata", "labels")["tier"] = "front"
+    made.put("red/all.yaml", other, setting("red-late", wave=1))
+    words = ("app", "sync", "red", "-C", made.root, "--sandbox")
+
+    refused = cluster.run(*words)
+    forced = cluster.run(*words, "--force")
+    unmastered = cluster.run(*words, "--revision", "v1")
+
+    assert refused.code == 3, refused.stdout + refused.stderr
+    assert forced.code == 0, forced.stdout + forced.stderr
+    live = cluster.all(Kind("apps", "v1", "Deployment"), "shop")["red-web"]
+    assert text(live, "spec", "selector", "matchLabels", "tier") == "front"
+    assert unmastered.code == 2
+    assert "`git worktree add ../at v1`, and `-C ../at`, rolls out that one" in unmastered.stderr

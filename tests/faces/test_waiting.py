@@ -76,7 +76,7 @@ async def test_what_is_watched_is_shown_again_when_the_cluster_has_changed(
     async with served_cluster(tmp_path) as cluster:
         target = ("-C", made.root, "--kubeconfig", tmp_path / KUBECONFIG)
         watching = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tidegate", *words, "--watch", *target),
+            *(sys.executable, "-m", "tidegate", *words, "--watch", *map(str, target)),
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
             stdout=asyncio.subprocess.PIPE,
         )

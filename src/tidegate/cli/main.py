@@ -49,7 +49,7 @@ VERBS = {
     "logs": "Show what the pods print of that which failed or waits of a unit.",
     "plan": "Show what a rollout would do, step by step.",
     "profile": "Learn from a cluster how long things take.",
-    "reconcile": "Have Kustomizations, HelmReleases and sources reconciled now, as `flux reconcile` does.",
+    "reconcile": "Have units and sources of Flux reconciled now, as `flux reconcile` does.",
     "resume": "Have units and sources taken up again that somebody has suspended.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",

@@ -26,7 +26,7 @@ ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredState:
     """What an Application is to be like; of healths any that is wanted will do."""
 
     synced: bool = False
@@ -34,7 +34,7 @@ class Wanted:
     healths: frozenset[Health] = frozenset()
 
     @classmethod
-    def of(cls, *, sync: bool, operation: bool, healths: frozenset[Health]) -> Wanted:
+    def of(cls, *, sync: bool, operation: bool, healths: frozenset[Health]) -> DesiredState:
         """What is said; where nothing is, all that `argocd app wait` waits for."""
         if not (sync or operation or healths):
             return cls(synced=True, rests=True, healths=frozenset({Health.HEALTHY}))
@@ -56,7 +56,7 @@ def _rests(one: UnitStanding) -> bool:
     return part(one.live, "operation") is None and phase in ENDED
 
 
-def wait_for(names: tuple[str, ...], wanted: Wanted, told: Given) -> int:
+def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
     """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
     kinds = ("Application",)
     families = find_families(told["place"], told)

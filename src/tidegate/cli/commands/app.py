@@ -194,12 +194,12 @@ def wait(
     """
     if sum(map(bool, (names, told["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
-    from tidegate.cli.waiting import Wanted, wait_for
+    from tidegate.cli.waiting import DesiredState, wait_for
     from tidegate.model.verdict import Health
 
     chosen = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
     healths = frozenset(one for one, is_wanted in chosen.items() if is_wanted)
-    return wait_for(names, Wanted.of(sync=sync, operation=operation, healths=healths), told)
+    return wait_for(names, DesiredState.of(sync=sync, operation=operation, healths=healths), told)
 
 
 def _edits(name: str) -> click.Command:

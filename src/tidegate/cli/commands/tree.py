@@ -28,13 +28,14 @@ def _make(noun: str) -> click.Command:
         say_first(f"reading {told['place']}", quiet=told["output"] == "json")
         return show_tree(kind, called, told, compact=compact)
 
+    article = "an" if kind == "Application" else "a"
     options_of = reversed(getattr(show, "__click_params__", []))
     return click.Command(
         noun,
         callback=show,
         params=[*options_of],
-        help=f"Show what a {kind} brings.\n\n\b\nExamples:\n  tidegate tree {noun} NAME",
-        short_help=f"Show what a {kind} brings.",
+        help=f"Show what {article} {kind} brings.\n\n\b\nExamples:\n  tidegate tree {noun} NAME",
+        short_help=f"Show what {article} {kind} brings.",
     )
 
 
