@@ -16,6 +16,7 @@ from tidegate.cli.saying import say
 from tidegate.cli.unit_options import Given
 from tidegate.errors import WordsError
 from tidegate.flows.controllers import (
+    PATIENCE,
     Answered,
     find_living,
     have_masters,
@@ -41,7 +42,7 @@ def reconcile_by_master(
     """Have Flux's controllers reconcile these; None where none is alive."""
 
     async def ask(session: Session) -> list[Answered]:
-        living, within = await find_living(named, session), told["timeout"]
+        living, within = await find_living(named, session), told["timeout"] or PATIENCE
         answers = []
         if told.get("with_source"):
             sources = await sources_of(living, all_named(families), session)

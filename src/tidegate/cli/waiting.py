@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ from tidegate.model.moment import format_duration
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Health
 
-Holds = Callable[[UnitStanding], bool]
 ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
 

@@ -133,7 +133,7 @@ def suspended_error(name: UnitId) -> ClusterError:
 
 
 async def reconcile(
-    asked: Sequence[LivingObject], session: Session, say: Say, within: Ms | None = None
+    asked: Sequence[LivingObject], session: Session, say: Say, within: Ms
 ) -> list[Answered]:
     """Ask controllers of Flux's for a reconciliation, and wait until all of it is current.
 
@@ -149,7 +149,7 @@ async def reconcile(
 
 
 async def _reconciled(
-    asked: LivingObject, stamp: str, session: Session, say: Say, within: Ms | None
+    asked: LivingObject, stamp: str, session: Session, say: Say, within: Ms
 ) -> Heard:
     say(f"◎ waiting for {asked.id.kind} reconciliation")
     heard = await _wait(asked, lambda own: heard_from_flux(own, stamp), session, say, within)
@@ -209,7 +209,7 @@ def _resource(words: str) -> tuple[str, str, str, str]:
 
 
 async def refresh(
-    asked: LivingObject, session: Session, *, hard: bool, within: Ms | None = None
+    asked: LivingObject, session: Session, *, hard: bool, within: Ms = PATIENCE
 ) -> None:
     """Have Argo CD compare an Application again, and wait until it has."""
     await patch_object(asked.spot, refreshing(hard=hard), session)
@@ -224,9 +224,12 @@ async def refresh(
 async def sync_by_master(
     asked: LivingObject, wish: SyncWish, session: Session, say: Say, within: Ms | None = None
 ) -> Answered:
-    """Have Argo CD sync an Application, and wait until its operation has ended."""
+    """Have Argo CD sync an Application, and wait until its operation has ended.
+
+    Without `within` that may take as long as it takes, as with Argo CD's own command.
+    """
     say(f"► asking Argo CD to sync {asked.id.namespace}/{asked.id.name}")
-    await refresh(asked, session, hard=False, within=within)
+    await refresh(asked, session, hard=False, within=within or PATIENCE)
     (live,) = await look_at(session.world, (asked.live.ref,), cluster=asked.id.cluster)
     asked = replace(asked, live=live)
     if asked.body.get("operation") is not None:
@@ -248,10 +251,9 @@ async def _wait(
     say: Say,
     within: Ms | None,
 ) -> Heard:
-    """The answer of a controller. Raises where it has none in time."""
-    span = PATIENCE if within is None else within
+    """The answer of a controller. Raises where it has none in time; None waits for ever."""
     last = ""
-    async with aclosing(follow(asked.spot, session, span)) as states:
+    async with aclosing(follow(asked.spot, session, within)) as states:
         async for own in states:
             if own is None:
                 raise ClusterError("cluster.unit", f"`{asked.id}` was deleted meanwhile")
@@ -262,19 +264,19 @@ async def _wait(
                 last = heard.sentence
                 say(f"◎ {foreign(last)}")
     say("✗ context deadline exceeded")
-    problem = f"`{asked.id}` did not come up within {format_duration(span)}: {last}"
+    problem = f"`{asked.id}` did not come up within {format_duration(within or Ms(0))}: {last}"
     hint = f"`tidegate events --for {asked.id.kind}/{asked.id.name}` shows what is told of it"
     raise LateError("cluster.late", problem, hint=hint)
 
 
-async def follow(spot: Spot, session: Session, within: Ms) -> AsyncGenerator[Body | None]:
+async def follow(spot: Spot, session: Session, within: Ms | None) -> AsyncGenerator[Body | None]:
     """An object as it is, and after each change; None where it is gone. Ends when time is over."""
     world, ref = session.world, spot.ref
-    party, until = world.party(), Ms(world.now() + within)
+    party, until = world.party(), None if within is None else Ms(world.now() + within)
     selection = Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
     ticket = party.submit(Watch(selection), cluster=spot.cluster)
     try:
-        while world.now() < until:
+        while until is None or world.now() < until:
             for fact in await party.wait(until):
                 if isinstance(fact, Changed):
                     is_gone = fact.change is Change.DELETED

@@ -49,7 +49,7 @@ SHORT = {
     "ingresses": "ingress",
 }
 """How kubectl's users call kinds; plurals are known by their ends."""
-MASTERS = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"}
+ENGINES = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"}
 MOST_OWNERS = 8
 
 
@@ -116,7 +116,7 @@ class Lineage:
         head = [
             ("Object", f"{ref.kind.name}/{ref.name}"),
             ("Namespace", ref.namespace),
-            ("Status", f"Managed by {MASTERS.get(unit.kind, 'Flux')}"),
+            ("Status", f"Managed by {ENGINES.get(unit.kind, 'Flux')}"),
             ("Turn", found.note),
             ("File", self._place(found)),
         ]

@@ -36,11 +36,6 @@ class NamedObject:
     def spot(self) -> Spot:
         return Spot(self.id.cluster, Ref(kind_of(self.own), self.id.namespace, self.id.name))
 
-    @property
-    def title(self) -> str:
-        """As Flux's own command calls it."""
-        return f"{self.id.kind} {self.id.name} in {self.id.namespace} namespace"
-
 
 def find_named(
     families: Iterable[Family], kinds: Sequence[str], names: Sequence[str] = (), labels: str = ""

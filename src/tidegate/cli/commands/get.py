@@ -27,6 +27,7 @@ KINDS = {
     "kustomizations": ("Kustomization",),
     "helmreleases": ("HelmRelease",),
     "sources": SOURCES,
+    "gitrepositories": ("GitRepository",),
     "all": (*SOURCES, "Kustomization", "HelmRelease"),
 }
 ALIASES = {
@@ -35,6 +36,8 @@ ALIASES = {
     "helmrelease": "helmreleases",
     "hr": "helmreleases",
     "source": "sources",
+    "gitrepo": "gitrepositories",
+    "gitrepository": "gitrepositories",
 }
 
 
@@ -53,7 +56,7 @@ ALIASES = {
 def get(which: str, called: str, **told: Unpack[Given]) -> int:
     """Show Kustomizations, HelmReleases and sources: what was rolled out, and how that went.
 
-    `ks`, `hr` and the singular are taken, too.
+    `ks`, `hr`, `gitrepo` and the singular are taken, too.
 
     \b
     Examples:
