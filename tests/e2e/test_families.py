@@ -42,7 +42,7 @@ from tidegate.model.objects import Json
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 _numbers = itertools.count(1)
 REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
