@@ -43,6 +43,7 @@ VERBS = {
     "graph": "Show who waits for whom, what is missing, and why.",
     "help": "Show how a command is called, or what exit codes mean.",
     "health": "Show how objects in files are, and which rule says so.",
+    "jobs": "Show the Jobs and hooks of units, and run one again.",
     "journal": "Show what a cluster remembers of a unit.",
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "lint": "Say whether the order of a repository can work.",
@@ -60,6 +61,7 @@ VERBS = {
     "trace": "Show where an object comes from: its unit, who brings that, its source and file.",
     "tree": "Show what a unit brings, and what units among that bring.",
     "units": "Show the units of a repository, and who brings them.",
+    "verify": "Prove that the order of a rollout was kept.",
     "version": "Show the version of Tidegate.",
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }

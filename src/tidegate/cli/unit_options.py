@@ -94,6 +94,8 @@ class Given(TypedDict, total=False):
     exit_code: bool
     save: Path | None
     plan: Path | None
+    record: Path | None
+    since: Ms | None
     critical_path: bool
     why: tuple[str, str] | None
     output: str
@@ -222,6 +224,15 @@ SIMULATION = (
         callback=_check_moment,
         metavar="MOMENT",
         help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
+    ),
+)
+SINCE = (
+    click.option(
+        "--since",
+        default=None,
+        callback=_check_moment,
+        metavar="MOMENT",
+        help="What was written since then is one rollout; else since the last one of each unit.",
     ),
 )
 ASSUMING = (

@@ -283,8 +283,12 @@ def _wished(family: Family, wishes: Policy) -> Family:
 
 def refuse_unnamed(found: Found, session: Session) -> None:
     """Raise where units are for a cluster that the session does not have."""
-    known = session.target.contexts
-    missing = [one for one in clusters_of(found.families) if one not in known]
+    refuse_unnamed_clusters(clusters_of(found.families), session)
+
+
+def refuse_unnamed_clusters(names: Iterable[str], session: Session) -> None:
+    """Raise where the session does not have a cluster of such a name."""
+    missing = [one for one in dict.fromkeys(names) if one not in session.target.contexts]
     if missing:
         raise _no_context(missing)
 

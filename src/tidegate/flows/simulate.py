@@ -94,6 +94,9 @@ class _Listener:
         self.course.start = self.course.now = clock()
         self.course.expect(plan)
 
+    def follow(self, plan: Plan) -> None:
+        self.course.expect(plan)
+
     def emit(self, event: Event) -> None:
         self.events.append(event)
         self.course.take(event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
@@ -16,6 +17,7 @@ from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import ALL, LABELS, PLACE, called_argument, units_like
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.discover import Family
@@ -78,7 +80,7 @@ def list_(**told: Unpack[Given]) -> int:
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
         names = (row.name for row in rows)
-        lines = names if told["output"] == "name" else list_lines(rows)
+        lines = names if told["output"] == "name" else list_lines(rows, room_on(sys.stdout))
         return map(application_document, rows), lines
 
     if told["watch"]:
@@ -116,7 +118,7 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
         return map(application_document, rows), (
-            line for row in rows for line in application_lines(row)
+            line for row in rows for line in application_lines(row, room_on(sys.stdout))
         )
 
     if told["watch"]:
@@ -140,7 +142,7 @@ def resources(called: str, **told: Unpack[Given]) -> int:
 
     told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], resource_lines(row.resources))
+    options.show("text", [], resource_lines(row.resources, room_on(sys.stdout)))
     return options.say_findings(findings)
 
 

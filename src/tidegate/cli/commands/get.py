@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
@@ -11,6 +12,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -73,7 +75,7 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     reader = _reader(noun, called, told)
 
     def show(rows: list[ReconciledRow]) -> tuple[Iterable[object], Iterable[str]]:
-        lines = reconciled_lines(rows, everywhere=told["everywhere"])
+        lines = reconciled_lines(rows, everywhere=told["everywhere"], room=room_on(sys.stdout))
         return map(reconciled_document, rows), lines
 
     if told["watch"]:
