@@ -28,6 +28,10 @@ class Given(TypedDict, total=False):
     place: str
     labels: str
     project: str
+    with_source: bool
+    watch: bool
+    force: bool
+    at: str
     everywhere: bool
     home: str
     generator_data: Path | None
@@ -265,6 +269,12 @@ WATCHING = (
         help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
     ),
     options.text_or_json,
+)
+CHANGING = (
+    click.option(
+        "-w", "--watch", is_flag=True, help="Show it again whenever something of it has changed."
+    ),
+    options.timeout,
 )
 APPROVING = (
     click.option(

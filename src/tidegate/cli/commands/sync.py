@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     type=FILE,
     help="Run exactly what `plan --save` wrote into this file, or refuse; PATH is in it.",
 )
+@click.option(
+    "--force", is_flag=True, help="Delete and make again what cannot be changed as it lives."
+)
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
