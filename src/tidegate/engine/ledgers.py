@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.engine.means import Bookkeeper, Failing
+from tidegate.engine.means import Bookkeeper, FailingUnit
 from tidegate.engine.reach.errands import Ask, Errand, acting_as, together
 from tidegate.engine.reach.writing import trouble_of
 from tidegate.engine.vocabulary import Trouble
@@ -90,7 +90,7 @@ class Ledgers:
         """Whether an object is an entry."""
         return spot in self._spots
 
-    def remedy(self, failing: Failing) -> Fragment | None:
+    def remedy(self, failing: FailingUnit) -> Fragment | None:
         """What is done about the failure of what begins; None: nothing, or nothing begins."""
         book = self._books.get(failing.unit.id)
         if book is None or not book.entering.is_due or book.remedies:

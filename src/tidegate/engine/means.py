@@ -109,7 +109,7 @@ class Means(Protocol):
         ...
 
 
-class Failing(msgspec.Struct, frozen=True):
+class FailingUnit(msgspec.Struct, frozen=True):
     """A unit that may fail: what it is about to write, what lives, and what has a namespace."""
 
     unit: PlannedUnit
@@ -136,7 +136,7 @@ class Bookkeeper(Protocol):
         ...
 
     def remedy(
-        self, failing: Failing, entries: Sequence[Live], entering: Entering
+        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
     ) -> Fragment | None:
         """What is done if it fails: steps that rescue, in their order."""
         ...

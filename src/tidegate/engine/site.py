@@ -9,7 +9,7 @@ from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
 from tidegate.engine.ledgers import Ledgers
-from tidegate.engine.means import Body, Bookkeeper, Failing, Means, Reporter
+from tidegate.engine.means import Body, Bookkeeper, FailingUnit, Means, Reporter
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
@@ -138,7 +138,7 @@ class Site:
         def find(ref: Ref) -> Live | None:
             return self.outlook.lives.get(Spot(unit.cluster, ref))
 
-        return self.ledgers.remedy(Failing(unit, tuple(steps), find, is_namespaced))
+        return self.ledgers.remedy(FailingUnit(unit, tuple(steps), find, is_namespaced))
 
     def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Errand[Judged]:
         """A verdict about what lives, at once unless a stranger's script has to be run for it.

@@ -26,7 +26,7 @@ from tidegate.dialect.helm.record import (
 )
 from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
-from tidegate.engine.means import Failing
+from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
@@ -95,7 +95,7 @@ class ReleaseBooks:
         return entering
 
     def remedy(
-        self, failing: Failing, entries: Sequence[Live], entering: Entering
+        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
     ) -> Fragment | None:
         found = self._remedy(failing, entries, entering)
         if found is not None and self.hear is not None:
@@ -103,7 +103,7 @@ class ReleaseBooks:
         return found
 
     def _remedy(
-        self, failing: Failing, entries: Sequence[Live], entering: Entering
+        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
     ) -> Fragment | None:
         terms = self.terms[failing.unit.id]
         remedy, records = terms.acting.remedy, _records(entries)

@@ -16,7 +16,7 @@ from tidegate.dialect.helm.record import ReleaseRecord
 from tidegate.dialect.manifests import read_sound_manifests
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import read
-from tidegate.engine.means import Failing
+from tidegate.engine.means import FailingUnit
 from tidegate.errors import DocumentError
 from tidegate.flows.means import stale_of
 from tidegate.health.budget import budget
@@ -43,7 +43,7 @@ def sheet_text(sheet: ReleaseSheet) -> str:
     return _together((sheet.manifest, *(one.manifest for one in sheet.hooks)))
 
 
-def roll_back(failing: Failing, terms: ReleaseTerms, target: ReleaseRecord) -> Fragment | None:
+def roll_back(failing: FailingUnit, terms: ReleaseTerms, target: ReleaseRecord) -> Fragment | None:
     """Restore the objects of an earlier revision; what came with the one that failed goes."""
     wanted = _read(failing, terms, record_text(target), Action.ROLLBACK)
     if wanted is None:
@@ -55,7 +55,7 @@ def roll_back(failing: Failing, terms: ReleaseTerms, target: ReleaseRecord) -> F
 
 
 def uninstall(
-    failing: Failing, terms: ReleaseTerms, content: str, brought: Iterable[Ref]
+    failing: FailingUnit, terms: ReleaseTerms, content: str, brought: Iterable[Ref]
 ) -> Fragment | None:
     """Delete what the release has brought, and what its last good revision had."""
     wanted = _read(failing, terms, content, Action.UNINSTALL)
@@ -70,7 +70,9 @@ def _together(texts: Iterable[str]) -> str:
     return "".join(f"---\n{one}\n" for one in texts if one.strip())
 
 
-def _read(failing: Failing, terms: ReleaseTerms, content: str, action: Action) -> Manifests | None:
+def _read(
+    failing: FailingUnit, terms: ReleaseTerms, content: str, action: Action
+) -> Manifests | None:
     """What a text asks for; None where it cannot be read: half of a release is none."""
     planned = failing.unit
     policy = act(planned.policy, msgspec.structs.replace(terms, action=action))
@@ -86,12 +88,12 @@ def _read(failing: Failing, terms: ReleaseTerms, content: str, action: Action) -
     return None if wrong else msgspec.structs.replace(found, manifests=manifests)
 
 
-def _is_taken(one: Manifest, failing: Failing) -> bool:
+def _is_taken(one: Manifest, failing: FailingUnit) -> bool:
     """Own objects of units are written only where the cluster serves their kinds."""
     return not is_own_kind(one.ref.kind) or failing.is_namespaced(one.ref.kind) is not None
 
 
-def _brought(failing: Failing) -> Iterator[Stale]:
+def _brought(failing: FailingUnit) -> Iterator[Stale]:
     """What the unit is about to write and nobody else has; definitions stay."""
     for item in (item for step in failing.steps for item in items_of(step)):
         is_own = item.deed is Deed.APPLY and item.hook is None
@@ -101,7 +103,7 @@ def _brought(failing: Failing) -> Iterator[Stale]:
             yield Stale(item.ref, handling=item.handling)
 
 
-def _stale(failing: Failing, ref: Ref) -> Stale | None:
+def _stale(failing: FailingUnit, ref: Ref) -> Stale | None:
     """An object that lives and is the unit's."""
     live = failing.find(ref)
     return None if live is None else stale_of(msgspec.json.decode(live.body), failing.unit)
