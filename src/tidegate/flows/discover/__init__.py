@@ -49,6 +49,7 @@ from tidegate.flows.discover.sets import (
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
+from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.health.lua import NO_RULES, LuaRules
@@ -90,6 +91,13 @@ async def discover(
     pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
 ) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
+    found = await _discovered(pointed, setting, ask, lives)
+    return replace(found, findings=SourceFiles(found.scan.root).of_findings(found.findings))
+
+
+async def _discovered(
+    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives
+) -> Discovered:
     spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
     way = Way(setting, ask, spot.config, pointed.generator_data, lives)
@@ -117,7 +125,9 @@ async def discover(
     return replace(found, findings=(*found.findings, *tell_apart(apart)))
 
 
-async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedSet], list[Finding]]:
+async def find_sets(
+    pointed: Pointed, setting: Setting
+) -> tuple[list[GeneratedSet], tuple[Finding, ...]]:
     """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
     spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
@@ -131,7 +141,8 @@ async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedS
         for _, declared in scan.declared_below:
             found += [await generating.generate(one) for one in declared.sets]
             findings += declared.findings if declared.sets else ()
-    return found, findings
+    findings += (one for each in found for one in each.declared.findings)
+    return found, SourceFiles(scan.root).of_findings(dict.fromkeys(findings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from tidegate.dialect.argo.sets.asking import (
     Known,
     KnownCluster,
     SetAnswer,
+    TextFlaw,
 )
 from tidegate.dialect.argo.sets.policies import (
     is_strict,
@@ -49,7 +50,7 @@ from tidegate.model.reading import mapping, text
 from tidegate.model.source import GitRef, GitSource, RefKind, Snapshot
 from tidegate.model.unit import Unit
 from tidegate.plan.diff.ignoring import keep_living
-from tidegate.render.go_texts import render_texts
+from tidegate.render.go_texts import GoTextError, render_texts
 
 CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
 """The label of a Secret that is a cluster."""
@@ -160,7 +161,10 @@ class Generating:
                 root = (await self._tree(url, revision)).root
                 return SetAnswer(contents=await asyncio.to_thread(_read_all, root, paths))
             case AskTexts():
-                return SetAnswer(texts=await self._texts(ask))
+                try:
+                    return SetAnswer(texts=await self._texts(ask))
+                except GoTextError as error:
+                    return SetAnswer(flaw=TextFlaw(error.text, error.problem, error.hint))
 
     async def _tree(self, url: str, revision: str) -> Snapshot:
         at = GitRef() if revision in HEAD else GitRef(RefKind.ANY, revision)
