@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
@@ -350,14 +350,22 @@ class Driver:
                 pass
 
 
-async def drive(driver: Driver, *, until: Ms | None = None) -> str:
+async def drive(
+    driver: Driver,
+    *,
+    until: Ms | None = None,
+    between: Callable[[], Awaitable[None]] | None = None,
+) -> str:
     """Run a rollout to its end, or to a moment; how it ended, in a word.
 
-    Others of the same world go on beside it, each in a task of its own.
+    Others of the same world go on beside it, each in a task of its own. `between`: what is done
+    after each turn, while the rollout hears of nothing.
     """
     driver.open()
     while not driver.closed:
         await driver.turn(until)
+        if between is not None:
+            await between()
         if until is not None and driver.world.now() >= until:
             until = None
             driver.is_late = not driver.result

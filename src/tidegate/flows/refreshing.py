@@ -38,8 +38,15 @@ class Refreshing:
     def ask(self, unit: UnitId) -> None:
         self._wanted.put_nowait(unit)
 
-    async def drive(self, driver: Driver, digest: str, until: Ms | None) -> str:
-        """Run a rollout that begins with the plan of this digest, and answer meanwhile."""
+    async def drive(
+        self, driver: Driver, digest: str, until: Ms | None, *, in_turn: bool = False
+    ) -> str:
+        """Run a rollout that begins with the plan of this digest, and answer meanwhile.
+
+        `in_turn`: time is simulated, and must not go on while somebody reads.
+        """
+        if in_turn:
+            return await self._drive_in_turn(driver, digest, until)
         failure: TidegateError | None = None
         result = ""
         async with asyncio.TaskGroup() as group:
@@ -53,16 +60,29 @@ class Refreshing:
             raise failure
         return result
 
+    async def _drive_in_turn(self, driver: Driver, digest: str, until: Ms | None) -> str:
+        newest = digest
+
+        async def between() -> None:
+            nonlocal newest
+            while not self._wanted.empty():
+                newest = await self._answered(self._wanted.get_nowait(), driver, newest)
+
+        return await drive(driver, until=until, between=between)
+
     async def _answer(self, driver: Driver, digest: str) -> None:
         while True:
-            unit = await self._wanted.get()
-            newer = await self._newest(unit)
-            if newer is None or newer.plan.digest == digest:
-                driver.refreshed(unit)
-                continue
-            await self.hear(newer)
-            driver.supersede(newer.plan)
-            digest = newer.plan.digest
+            digest = await self._answered(await self._wanted.get(), driver, digest)
+
+    async def _answered(self, unit: UnitId, driver: Driver, digest: str) -> str:
+        """Go on with a newer plan, or as it was planned; the digest of the plan that counts."""
+        newer = await self._newest(unit)
+        if newer is None or newer.plan.digest == digest:
+            driver.refreshed(unit)
+            return digest
+        await self.hear(newer)
+        driver.supersede(newer.plan)
+        return newer.plan.digest
 
     async def _newest(self, unit: UnitId) -> Planned | None:
         found: Planned | None = None

@@ -112,10 +112,11 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     driver = make_driver(plan, session, rolling, emit, refreshing.ask if refreshing else None)
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
+    in_turn = session.target.simulation is not None
     story = (
         drive(driver, until=until)
         if refreshing is None
-        else refreshing.drive(driver, plan.digest, until)
+        else refreshing.drive(driver, plan.digest, until, in_turn=in_turn)
     )
     result = Result(await (causes.beside(story) if causes else story))
     evidence = await inquire(world, audience.course, background())

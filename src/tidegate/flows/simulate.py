@@ -12,15 +12,19 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
+from tidegate.flows.committing import committing
 from tidegate.flows.custom_kinds import builtin_groups
-from tidegate.flows.entering import Found, open_found
-from tidegate.flows.planning import make_plan
+from tidegate.flows.entering import Found, find_in, open_found
+from tidegate.flows.healing import Healing, unmet_edits
+from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.flows.wiring import commits_of, simulated
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
+from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
@@ -53,6 +57,7 @@ class Simulated:
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
+    `drifts`: what others did to objects, as the scenario says, and what became of it.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Simulated:
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
     aftermath: tuple[tuple[Ref, str], ...] = ()
+    drifts: tuple[Drift, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -121,7 +127,7 @@ async def simulate(
             async with opened as (session, found, absent):
                 # What was assumed for the first is there for the next, and not absent any more.
                 aim, absences = session.target, absent if absences is None else absences
-                run = await _simulate(found, rules, session, playing)
+                run = await _simulate(found, part, rules, session, playing)
                 name = f"{run.name} ({entry})" if entry else run.name
                 runs.append(replace(run, name=name, absences=absences, expecting=expecting))
     return runs
@@ -143,13 +149,26 @@ async def _alternatives(pointed: Pointed, target: Target, setting: Setting) -> l
 
 
 async def _simulate(
-    found: Found, rules: Semantics | None, session: Session, playing: Playing
+    found: Found, pointed: Pointed, rules: Semantics | None, session: Session, playing: Playing
 ) -> Simulated:
     until, approved = playing.until, approved_by(playing.approved, found.members)
-    planned = await make_plan(found.one, session, rules=rules)
-    plan, listener = planned.plan, _Listener(Course(session.world.now()))
+    planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
+    listener, simulation = _Listener(Course(start)), session.target.simulation
     rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
-    ended = await roll_out(plan, session, rolling, listener)
+    with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
+
+        async def read_again() -> Planned:
+            nonlocal planned
+            newer = commits and commits.pointed_at(pointed, Ms(session.world.now() - start))
+            if newer:
+                again = await find_in(session, newer)
+                planned = await make_plan(again.one, session, rules=rules)
+            return planned
+
+        rolling = replace(rolling, read_again=read_again) if commits else rolling
+        ended = await roll_out(planned.plan, session, rolling, listener)
+    plan = planned.plan
+    drifts, unmet = await _drifts(plan, session, listener.events, Ms(start + until))
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),
@@ -161,12 +180,31 @@ async def _simulate(
             *found.findings,
             *planned.findings,
             *faults_of_rollout(listener.course, ended.evidence),
+            *unmet,
         ),
+        drifts=drifts,
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
         aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
+
+
+async def _drifts(
+    plan: Plan, session: Session, events: Sequence[Event], until: Ms
+) -> tuple[tuple[Drift, ...], list[Finding]]:
+    """What others did to objects, and who put it back; edits that came to nothing."""
+    sandbox = simulated(session.behind)
+    if sandbox is None or not (sandbox.edits or sandbox.next_edit() is not None):
+        return (), []
+
+    async def sync(part: Plan) -> Result:
+        now = session.world.now()
+        rolling = Rolling(holder=HOLDER, within=Ms(until - now))
+        return (await roll_out(part, session, rolling, _Listener(Course(now)))).result
+
+    found = await Healing(plan, session, sandbox, sync, until).run(events)
+    return found, unmet_edits(sandbox)
 
 
 async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.moment import SECOND, Ms
@@ -48,6 +49,8 @@ class EngineRun:
     expecting: Expectation | None = None
     aftermath: Sequence[tuple[Ref, str]] = ()
     """What failed when it had passed, as nobody waited for it; and how."""
+    drifts: Sequence[Drift] = ()
+    """What others did to objects, and what became of it."""
 
 
 @dataclass(slots=True)
@@ -64,7 +67,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
 
     `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
     it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
-    engine had passed, as it does not wait for its last wave.
+    engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects,
+    with moments that count from the beginning.
     """
 
     engine: str
@@ -76,6 +80,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
     aftermath: tuple[Failure, ...] = ()
+    drifts: tuple[Drift, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -92,6 +97,7 @@ def ending_of(run: EngineRun) -> Ending:
         unwaited=tuple(run.unwaited),
         unplayed=tuple(run.unplayed),
         aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
+        drifts=tuple(_since(one, first.at) for one in run.drifts),
     )
 
 
@@ -127,6 +133,7 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield f"{name}: {_end(run.events)}"
     yield from _retries(run)
     yield from _waits(run)
+    yield from _drifted(run)
     yield from _reasons(run)
 
 
@@ -191,6 +198,21 @@ def _waits(run: EngineRun) -> Iterator[str]:
                 yield f"  {course.title(step)} waits for {len(step.waits) - MOST_NAMED:,} more"
     for ref, how in run.aftermath:
         yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
+
+
+def _since(drift: Drift, start: Ms) -> Drift:
+    healed = None if drift.healed is None else Ms(drift.healed - start)
+    return msgspec.structs.replace(drift, at=Ms(drift.at - start), healed=healed)
+
+
+def _drifted(run: EngineRun) -> Iterator[str]:
+    """What others did to objects, and what became of it."""
+    for one in (_since(each, run.events[0].at) for each in run.drifts):
+        times = f", attempt {one.attempts}" if one.attempts > 1 else ""
+        end = f"it stays so: {one.stays}"
+        if one.healed is not None:
+            end = f"it is as wanted again at {seconds(one.healed)}{times}"
+        yield f"  {one.unit} is OutOfSync at {seconds(one.at)}: {one.ref} {one.sentence}; {end}"
 
 
 def _reasons(run: EngineRun) -> Iterator[str]:

@@ -91,6 +91,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
             one.unplayed,
             one.expecting if told["spread"] else None,
             one.aftermath,
+            one.drifts,
         )
         for one in runs
     ]
