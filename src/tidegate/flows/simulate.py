@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, product
 
 import msgspec
 
@@ -14,14 +14,14 @@ from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.committing import committing
 from tidegate.flows.custom_kinds import builtin_groups
-from tidegate.flows.entering import Found, find_in, open_found
-from tidegate.flows.healing import Healing, unmet_edits
-from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.entering import Found, open_found
+from tidegate.flows.meanwhile import Meanwhile
+from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
-from tidegate.flows.wiring import commits_of, simulated
+from tidegate.flows.wiring import commits_of
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
 from tidegate.model.drift import Drift
@@ -32,6 +32,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
@@ -57,7 +58,8 @@ class Simulated:
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
-    `drifts`: what others did to objects, as the scenario says, and what became of it.
+    `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
+    what units did with what was committed meanwhile.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Simulated:
     unplayed: tuple[Ref, ...] = ()
     aftermath: tuple[tuple[Ref, str], ...] = ()
     drifts: tuple[Drift, ...] = ()
+    uptakes: tuple[Uptake, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -155,20 +158,22 @@ async def _simulate(
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
     listener, simulation = _Listener(Course(start)), session.target.simulation
     rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
+    syncs = count(1)
+
+    async def sync(part: Plan) -> Result:
+        now = session.world.now()
+        own = Rolling(holder=f"{HOLDER}-{next(syncs)}", within=Ms(max(0, start + until - now)))
+        return (await roll_out(part, session, own, _Listener(Course(now)))).result
+
     with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
-
-        async def read_again() -> Planned:
-            nonlocal planned
-            newer = commits and commits.pointed_at(pointed, Ms(session.world.now() - start))
-            if newer:
-                again = await find_in(session, newer)
-                planned = await make_plan(again.one, session, rules=rules)
-            return planned
-
-        rolling = replace(rolling, read_again=read_again) if commits else rolling
+        behind = Meanwhile(session, pointed, rules, planned, commits, sync, Ms(start + until))
+        if commits is not None:
+            rolling = replace(rolling, read_again=behind.read_again)
         ended = await roll_out(planned.plan, session, rolling, listener)
+        uptakes = await behind.take_up(listener.events)
+    planned = behind.planned
+    drifts, unmet = await behind.drifts(listener.events)
     plan = planned.plan
-    drifts, unmet = await _drifts(plan, session, listener.events, Ms(start + until))
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),
@@ -183,28 +188,12 @@ async def _simulate(
             *unmet,
         ),
         drifts=drifts,
+        uptakes=uptakes,
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
         aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
-
-
-async def _drifts(
-    plan: Plan, session: Session, events: Sequence[Event], until: Ms
-) -> tuple[tuple[Drift, ...], list[Finding]]:
-    """What others did to objects, and who put it back; edits that came to nothing."""
-    sandbox = simulated(session.behind)
-    if sandbox is None or not (sandbox.edits or sandbox.next_edit() is not None):
-        return (), []
-
-    async def sync(part: Plan) -> Result:
-        now = session.world.now()
-        rolling = Rolling(holder=HOLDER, within=Ms(until - now))
-        return (await roll_out(part, session, rolling, _Listener(Course(now)))).result
-
-    found = await Healing(plan, session, sandbox, sync, until).run(events)
-    return found, unmet_edits(sandbox)
 
 
 async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:

@@ -71,7 +71,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
     is any number. `heals`: what others change of a unit that asks for it is put back, as soon as
     `heal_start` has passed since its last sync; further attempts come after `heal_first`, which
-    grows by `heal_factor` up to `heal_cap`.
+    grows by `heal_factor` up to `heal_cap`. `refresh_every`: so often a unit looks for a newer
+    revision behind its rollout, and later by its own part of `refresh_jitter`; 0 is never.
     """
 
     name: str
@@ -103,6 +104,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     heal_first: Ms = Ms(0)
     heal_factor: int = 1
     heal_cap: Ms = Ms(0)
+    refresh_every: Ms = Ms(0)
+    refresh_jitter: Ms = Ms(0)
 
     def heal_pause(self, attempt: int) -> Ms:
         """How long after the end of its last sync a unit is healed; the first time is number 0."""
@@ -166,6 +169,8 @@ ARGOCD = Semantics(
     heal_first=Ms(2 * SECOND),
     heal_factor=3,
     heal_cap=Ms(5 * MINUTE),
+    refresh_every=Ms(2 * MINUTE),
+    refresh_jitter=MINUTE,
     retry=Retry(
         limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
     ),

@@ -20,7 +20,7 @@ from tidegate.globs import compile_glob
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ignoring import Ignored
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.moment import SECOND, Ms, parse_duration
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
 from tidegate.model.reading import mapping, mappings
@@ -30,6 +30,7 @@ OLD = "resource.customizations"
 IGNORES = "ignoreDifferences"
 EVERYTHING = "*/*"
 DELAY, METHOD = "controller.sync.wave.delay.seconds", "application.resourceTrackingMethod"
+LOOKS_EVERY, LOOKS_LATER = "timeout.reconciliation", "timeout.reconciliation.jitter"
 HEALS_EVERY = "controller.self.heal.timeout.seconds"
 HEALS_AFTER = "controller.self.heal.backoff.timeout.seconds"
 HEALS_SLOWER = "controller.self.heal.backoff.factor"
@@ -139,13 +140,18 @@ def with_customs(
 
 
 def _paces(settings: Mapping[str, Switch]) -> dict[str, int]:
-    """The pause between waves, and those before what others changed is put back.
+    """The pause between waves, those before what others changed is put back, and how often
+    Applications look for newer revisions.
 
-    Where the first of these is 0 the same pause comes before every attempt.
+    Where the first pause before something is put back is 0, the same comes before every attempt.
     """
     named = {"pause": DELAY, "heal_first": HEALS_AFTER, "heal_cap": HEALS_WITHIN}
     found = {name: _seconds(settings.get(key)) for name, key in named.items()}
     said = {name: int(value) for name, value in found.items() if value is not None}
+    looks = {"refresh_every": LOOKS_EVERY, "refresh_jitter": LOOKS_LATER}
+    for name, key in looks.items():
+        if (span := _span(settings.get(key))) is not None:
+            said[name] = int(span)
     factor = settings.get(HEALS_SLOWER)
     if factor is not None and str(factor.value).isdecimal():
         said["heal_factor"] = int(str(factor.value))
@@ -211,6 +217,17 @@ def _seconds(said: Switch | None) -> Ms | None:
     """A pause in whole seconds; what is no number is the default."""
     text = str(said.value) if said is not None else ""
     return Ms(int(text) * SECOND) if text.isascii() and text.isdigit() else None
+
+
+def _span(said: Switch | None) -> Ms | None:
+    """A duration as Go writes it, or whole seconds; what is none is the default."""
+    seconds = _seconds(said)
+    if said is None or seconds is not None:
+        return seconds
+    try:
+        return parse_duration(str(said.value))
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=4096)

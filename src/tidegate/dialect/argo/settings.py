@@ -50,6 +50,7 @@ KNOWN = frozenset(
         "resource.exclusions",
         "resource.inclusions",
         "timeout.reconciliation",
+        "timeout.reconciliation.jitter",
     ]
 )
 """What changes an order, a pace, or what is rendered. Keys below the families count too."""
