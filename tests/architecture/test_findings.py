@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "findings.md"
 PACKAGES = ("dialect", "flows", "report")
 """Who tells findings."""
-OURS = re.compile(r"^(argo|flux|schema|units|config|lint|preflight)\.[a-z-]+$")
+OURS = re.compile(r"^(argo|flux|schema|units|config|lint|preflight|simulate)\.[a-z-]+$")
 ROW = re.compile(r"^\| `([a-z.-]+)` \| ([a-z, ]+) \| .+ \| .+ \|$", re.MULTILINE)
 ERRORS = frozenset({"config.none"})
 """What looks like a code of a finding and is one of an error."""

@@ -158,3 +158,41 @@ def test_what_an_application_has_brought_goes_as_its_finalizer_says(
     assert "delete deployments/base-web" in gone
     waits = "change deployments/base-web" in gone  # it is held until its pods are gone
     assert waits is (way != "/background")
+
+
+@SERVED
+@pytest.mark.parametrize("way", ["", "/foreground", "/background"])
+def test_a_child_that_leaves_git_goes_by_its_finalizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", finalizer=True)
+    red = application("red", "red", finalizer=True)
+    red["metadata"] = {**mapping(red, "metadata"), "finalizers": [f"{FINALIZER}{way}"]}
+    made.put("teams/red.yaml", red)
+    cluster.sync(made.root)
+    before = len(cluster.deeds())
+    made.drop("teams/red.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    deeds = [one for one in cluster.deeds()[before:] if "/red-web" in one]
+    outlives = deeds[-1] == "change deployments/red-web"
+    assert "delete deployments/red-web" in deeds
+    assert outlives is (way != "/background"), deeds
+
+
+def test_what_a_living_application_says_of_its_end_counts_though_git_said_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform", finalizer=True)
+    cluster.sync(made.root)
+    cluster.patch(APPLICATION, "argocd", "red", {"metadata": {"finalizers": None}})
+    made.drop("teams/red.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert "`Application/argocd/red` has left Git; what it has brought stays" in ran.stderr
+    assert {*cluster.all(CONFIG_MAP, "shop")} >= {"red-late"}

@@ -198,7 +198,7 @@ def test_what_one_template_makes_wrong_of_many_applications_is_said_once(ladder:
     assert (
         ran.stderr.count("error[schema.refused]: `spec.revisionHistoryLimit` of Application") == 1
     )
-    assert "at set.yaml:1:1 (spec.revisionHistoryLimit)" in ran.stderr
+    assert "at set.yaml:15:5 (spec.template.spec.revisionHistoryLimit)" in ran.stderr
     assert "the same goes for 2 more of its set" in ran.stderr
 
 
@@ -230,9 +230,9 @@ def test_a_parameter_that_is_missing_is_told_where_that_is_an_error(ladder: Ladd
     ran = tidegate("units", ladder.folder, "--offline")
 
     assert ran.returncode == 3
-    assert "error[argo.set-failed]" in ran.stderr
+    assert "error[argo.set-template]" in ran.stderr
     assert "nobody" in ran.stderr
-    assert "at set.yaml:1" in ran.stderr
+    assert "at set.yaml:16:16 (spec.template.metadata.name)" in ran.stderr
 
 
 def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
@@ -244,7 +244,7 @@ def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
     ran = tidegate("units", ladder.folder, "--offline")
 
     assert "warning[argo.set-nothing]: this generator finds nothing" in ran.stderr
-    assert "at set.yaml:1:1 (spec.generators[0])" in ran.stderr
+    assert "at set.yaml:6:64 (spec.generators[0].git.directories)" in ran.stderr
 
 
 def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(

@@ -23,8 +23,9 @@ from tidegate.model.reading import text
 
 ARGO_HOME, FLUX_HOME = "argocd", "flux-system"
 FLUX = ".fluxcd.io"
-MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|ENC\[AES256_GCM|\\[xuU]")
-"""One of these stands in every text that comes to an object of a dialect's own group.
+MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
+"""One of these stands in every text that comes to an object of a dialect's own group, or to a
+cluster that Argo CD comes to know.
 
 What is encrypted or written with escapes could be anything.
 """

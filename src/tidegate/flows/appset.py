@@ -29,8 +29,7 @@ async def generate_sets(pointed: Pointed, setting: Setting) -> SetsOfFile:
         hint = "what a chart or an overlay brings is shown by `tidegate units`"
         problem = "there is no ApplicationSet"
         raise PlanError("plan.sets", problem, where=Place(pointed.what), hint=hint)
-    told = dict.fromkeys([*findings, *(one for each in found for one in each.declared.findings)])
-    return SetsOfFile(tuple(row for one in found for row in _rows(one)), tuple(told))
+    return SetsOfFile(tuple(row for one in found for row in _rows(one)), findings)
 
 
 def _rows(one: GeneratedSet) -> Iterator[SetRow]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, find_place, read
+from tidegate.documents import Document, find_place, find_places, read
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, TidegateError, parse_place
 from tidegate.files import StrayPathError, follow
@@ -71,6 +71,11 @@ class SourceFile:
         return Place(self.name, at + 1, indent + 1, path_text(path))
 
 
+def _moved(finding: Finding, place: Place) -> Finding:
+    said = finding.where.field if finding.where else ""
+    return msgspec.structs.replace(finding, where=replace(place, field=said))
+
+
 def _named(document: Document) -> tuple[str, str]:
     return text(document.body, "kind"), text(document.body, "metadata", "name")
 
@@ -89,12 +94,11 @@ class SourceFiles:
 
     def at_field(self, place: Place, told: str) -> Place:
         """The line of a field, as servers name it, of the object that begins at a place."""
-        file = self.file(place.name)
-        here = [one for one in file.documents if one.place.line == place.line]
-        if len(here) != 1 or not told:
-            return replace(place, field=told)
-        path = path_in(here[0].body, told)
-        return replace(find_place(file.content, here[0], path), field=told)
+        told_place = replace(place, field=told)
+        found = self._field(told_place)
+        if found is None:
+            return told_place
+        return replace(find_place(self.file(place.name).content, *found), field=told)
 
     def of_event(self, event: Event) -> Event:
         """The event with the place of its field in the place of that of its object."""
@@ -111,11 +115,29 @@ class SourceFiles:
 
     def of_finding(self, finding: Finding) -> Finding:
         """The finding at the line of its field."""
-        if finding.where is None or not finding.where.field:
-            return finding
-        return msgspec.structs.replace(
-            finding, where=self.at_field(finding.where, finding.where.field)
-        )
+        return self.of_findings([finding])[0]
+
+    def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """The findings, each at the line of its field; a file is looked through once for all."""
+        told = list(findings)
+        wanted: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
+        for number, one in enumerate(told):
+            found = self._field(one.where) if one.where else None
+            if found:
+                wanted.setdefault(found[0].place.name, []).append((number, found))
+        for name, mine in wanted.items():
+            places = find_places(self.file(name).content, [found for _, found in mine])
+            for (number, _), place in zip(mine, places, strict=True):
+                told[number] = _moved(told[number], place)
+        return tuple(told)
+
+    def _field(self, place: Place) -> tuple[Document, FieldPath] | None:
+        """The field of an object that begins at a place, as far as it is there."""
+        if not place.field or not place.line:
+            return None
+        here = [one for one in self.file(place.name).documents if one.place.line == place.line]
+        path = path_in(here[0].body, place.field) if len(here) == 1 else ()
+        return (here[0], path) if path else None
 
     def placed(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
         """The errors, each at the line of its field where that is known."""

@@ -103,7 +103,8 @@ async def rebuild_journal(unit: PlannedUnit, session: Session) -> Rebuilt:
         if is_refusal(outcome) and not isinstance(outcome, Missing):
             raise refusal_error(outcome, "removing the journal", where=where)
     if unit.parent is not None:
-        record.kin = Kin(unit.id, unit.parent, unit.policy.cascades)
+        policy = unit.policy
+        record.kin = Kin(unit.id, unit.parent, policy.cascades, farewell=policy.farewell)
     record.expect("", refs, text="", source=unit.source, now=world.now())
     refused = await run_errand(record.write(world.now), world)
     if refused is not None and is_refusal(refused):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import structs
-
 from tidegate.documents import find_place
 from tidegate.documents.document import path_text
 from tidegate.errors import Place
 from tidegate.flows.field_places import SourceFile, SourceFiles
 from tidegate.lint.rule import Mark
 from tidegate.model.finding import Finding
-from tidegate.model.paths import parse_path
 from tidegate.model.reading import text
 from tidegate.report.lint.report import Excerpt
 
@@ -42,22 +39,6 @@ class LintPlaces:
             said = path_text(mark.path)
             return replace(document.place, field=said) if said else document.place
         return find_place(file.content, found, mark.path)
-
-    def refined(self, finding: Finding) -> Finding:
-        """The finding at the line of its field, where its place is that of the whole object."""
-        place = finding.where
-        if place is None or not place.field or not place.line:
-            return finding
-        file = self.files.file(place.name)
-        here = [one for one in file.documents if one.place.line == place.line]
-        try:
-            path = tuple(one for one in parse_path(place.field) if isinstance(one, str | int))
-        except ValueError:
-            return finding
-        if len(here) != 1:
-            return finding
-        found = find_place(file.content, here[0], path)
-        return structs.replace(finding, where=replace(found, field=place.field))
 
     def excerpts(self, findings: tuple[Finding, ...]) -> dict[Place, Excerpt]:
         """By place, the line that is meant with those above it."""

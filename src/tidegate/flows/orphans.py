@@ -1,7 +1,7 @@
 """Units that are no longer in Git though somebody who brought them is: what they have brought.
 
-It goes where whoever brought them prunes, and they say that it goes with them. Else it stays, and
-that is told.
+It goes where whoever brought them prunes, and they say that it goes with them: their own objects
+where these still live, else what is remembered of them. Else it stays, and that is told.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
+from tidegate.dialect.argo.application import cascade_of
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
@@ -24,7 +25,7 @@ from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.journal import Kin
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Ref, identity
+from tidegate.model.objects import Kind, Propagation, Ref, identity
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, items_of
 from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.unit import Destination, Unit, UnitId
@@ -32,6 +33,7 @@ from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 
 MOST_NAMED = 3
+APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
 POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
 FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
@@ -53,7 +55,7 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     kin = [
         one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
     ]
-    orphans = _find(planned, kin, session)
+    orphans = _find(planned, await _as_living(kin, planned, session), session)
     ending = {one.unit.id for one in orphans if one.goes}
     for one in orphans:
         unit = plan_unit(one.unit)
@@ -96,11 +98,34 @@ def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> lis
         for one, cluster in fresh:
             goes = goes_by(one) is True
             prunes[one.unit] = goes
-            policy = _policy(one.unit, session)
+            policy = structs.replace(_policy(one.unit, session), farewell=one.farewell)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes))
         left = [one for one in left if one not in fresh]
     return found
+
+
+async def _as_living(
+    kin: list[tuple[Kin, str]], planned: Planned, session: Session
+) -> list[tuple[Kin, str]]:
+    """With what Applications that still live say of their end: Argo CD goes by that alone."""
+    left: dict[str, dict[Ref, UnitId]] = {}
+    for unit in (one.unit for one, _ in kin if one.unit not in planned.known):
+        if unit.kind == APPLICATION.name and unit.cluster in session.target.contexts:
+            ref = Ref(APPLICATION, unit.namespace, unit.name)
+            left.setdefault(unit.cluster, {})[ref] = unit
+    says: dict[UnitId, Propagation | None] = {}
+    for cluster, refs in left.items():
+        for live in await look_at(session.world, refs, cluster=cluster):
+            says[refs[live.ref]] = cascade_of(body_of(live))
+    return [
+        (_parting(one, says[one.unit]) if one.unit in says else one, cluster)
+        for one, cluster in kin
+    ]
+
+
+def _parting(one: Kin, way: Propagation | None) -> Kin:
+    return structs.replace(one, cascades=way is not None, farewell=way)
 
 
 def _policy(unit: UnitId, session: Session) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, product
 
 import msgspec
 
@@ -12,15 +12,19 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
+from tidegate.flows.committing import committing
 from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found
+from tidegate.flows.meanwhile import Meanwhile
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.flows.wiring import commits_of
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
+from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
@@ -28,6 +32,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
@@ -53,6 +58,8 @@ class Simulated:
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
+    `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
+    what units did with what was committed meanwhile.
     """
 
     name: str
@@ -66,6 +73,8 @@ class Simulated:
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
     aftermath: tuple[tuple[Ref, str], ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    uptakes: tuple[Uptake, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -128,7 +137,7 @@ async def simulate(
                     break
                 # What was assumed for the first is there for the next, and not absent any more.
                 aim, absences = session.target, absent if absences is None else absences
-                run = await _simulate(found, rules, session, playing)
+                run = await _simulate(found, part, rules, session, playing)
                 name = f"{run.name} ({entry})" if entry else run.name
                 runs.append(replace(run, name=name, absences=absences, expecting=expecting))
     return runs
@@ -141,13 +150,28 @@ def _expecting(target: Target, expecting: Expectation) -> Target:
 
 
 async def _simulate(
-    found: Found, rules: Semantics | None, session: Session, playing: Playing
+    found: Found, pointed: Pointed, rules: Semantics | None, session: Session, playing: Playing
 ) -> Simulated:
     until, approved = playing.until, approved_by(playing.approved, found.members)
-    planned = await make_plan(found.one, session, rules=rules)
-    plan, listener = planned.plan, _Listener(Course(session.world.now()))
+    planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
+    listener, simulation = _Listener(Course(start)), session.target.simulation
     rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
-    ended = await roll_out(plan, session, rolling, listener)
+    syncs = count(1)
+
+    async def sync(part: Plan) -> Result:
+        now = session.world.now()
+        own = Rolling(holder=f"{HOLDER}-{next(syncs)}", within=Ms(max(0, start + until - now)))
+        return (await roll_out(part, session, own, _Listener(Course(now)))).result
+
+    with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
+        behind = Meanwhile(session, pointed, rules, planned, commits, sync, Ms(start + until))
+        if commits is not None:
+            rolling = replace(rolling, read_again=behind.read_again)
+        ended = await roll_out(planned.plan, session, rolling, listener)
+        uptakes = await behind.take_up(listener.events)
+    planned = behind.planned
+    drifts, unmet = await behind.drifts(listener.events)
+    plan = planned.plan
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),
@@ -159,7 +183,10 @@ async def _simulate(
             *found.findings,
             *planned.findings,
             *faults_of_rollout(listener.course, ended.evidence),
+            *unmet,
         ),
+        drifts=drifts,
+        uptakes=uptakes,
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),

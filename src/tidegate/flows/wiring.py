@@ -13,6 +13,7 @@ from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
 from tidegate.flows.custom_kinds import may_be_custom
 from tidegate.flows.rendering.capabilities import read_version
+from tidegate.model.commit import Commit
 from tidegate.model.expectation import Expectation
 from tidegate.model.given import GivenCluster
 from tidegate.model.moment import SECOND, Ms
@@ -128,7 +129,7 @@ def make_living(
     sandbox = Sandbox(
         clusters,
         seed=simulation.seed or story.seed,
-        faults=story.faults,
+        faults=(*story.faults, *story.edits),
         controllers=controllers,
         workers=workers,
         start=simulation.start or story.start or START,
@@ -229,6 +230,18 @@ def written_knowledge(simulation: Simulation) -> Knowledge:
     return builtin().and_more(read_knowledge(read_users_file(own), str(own)))
 
 
+def commits_of(simulation: Simulation) -> tuple[Commit, ...]:
+    """What comes into the repository meanwhile, by the scenario."""
+    return _story(simulation).commits
+
+
+def simulated(world: World) -> Sandbox | None:
+    """The simulated clusters behind the door, to be looked into; None where they are real."""
+    from tidegate.sandbox.world import Sandbox
+
+    return world if isinstance(world, Sandbox) else None
+
+
 def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
     """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
 
@@ -293,4 +306,5 @@ def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = 
     from tidegate.sandbox.world import Sandbox
 
     story = read_scenario(read_users_file(scenario), str(scenario)) if scenario else Scenario()
-    return Sandbox(seed=seed or story.seed, faults=story.faults, timing=Timing(watching=watching))
+    faults = (*story.faults, *story.edits)
+    return Sandbox(seed=seed or story.seed, faults=faults, timing=Timing(watching=watching))

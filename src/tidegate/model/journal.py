@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Propagation, Ref
 from tidegate.model.unit import UnitId
 
 VERSION = 2
@@ -18,7 +18,8 @@ class Kin(msgspec.Struct, frozen=True, gc=False):
     """Which unit it is, and who brings it. `cascades`: what it has brought goes with it.
 
     `above`: who brings the parent, of which nothing may be remembered where it writes nothing
-    itself; `falls`: the unit goes when its parent does.
+    itself; `falls`: the unit goes when its parent does. `farewell`: what becomes then of what its
+    objects own; None: the same as when they are pruned.
     """
 
     unit: UnitId
@@ -26,6 +27,7 @@ class Kin(msgspec.Struct, frozen=True, gc=False):
     cascades: bool = False
     above: UnitId | None = None
     falls: bool = False
+    farewell: Propagation | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -74,7 +74,10 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
     waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
     hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
-    is any number.
+    is any number. `heals`: what others change of a unit that asks for it is put back, as soon as
+    `heal_start` has passed since its last sync; further attempts come after `heal_first`, which
+    grows by `heal_factor` up to `heal_cap`. `refresh_every`: so often a unit looks for a newer
+    revision behind its rollout, and later by its own part of `refresh_jitter`; 0 is never.
     """
 
     name: str
@@ -101,6 +104,19 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     retry: Retry
     forbears: bool = False
     workers: int = 0
+    heals: bool = False
+    heal_start: Ms = Ms(0)
+    heal_first: Ms = Ms(0)
+    heal_factor: int = 1
+    heal_cap: Ms = Ms(0)
+    refresh_every: Ms = Ms(0)
+    refresh_jitter: Ms = Ms(0)
+
+    def heal_pause(self, attempt: int) -> Ms:
+        """How long after the end of its last sync a unit is healed; the first time is number 0."""
+        if not attempt:
+            return self.heal_start
+        return Ms(min(self.heal_cap, self.heal_first * self.heal_factor ** (attempt - 1)))
 
 
 NOTHING = Ms(0)
@@ -154,6 +170,12 @@ ARGOCD = Semantics(
     patient=True,
     awaits_consent=True,
     children=ChildGates.NEVER,
+    heals=True,
+    heal_first=Ms(2 * SECOND),
+    heal_factor=3,
+    heal_cap=Ms(5 * MINUTE),
+    refresh_every=Ms(2 * MINUTE),
+    refresh_jitter=MINUTE,
     retry=Retry(
         limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
     ),

@@ -64,6 +64,14 @@ Rows: TypeAlias = tuple[tuple[str, ...], ...]
 _decode: Callable[[bytes], Rows | EngineRefusal] = msgspec.json.Decoder(Rows | EngineRefusal).decode
 
 
+class GoTextError(RenderError):
+    """One of the templates cannot be rendered."""
+
+    def __init__(self, text: str, problem: str, hint: str = "") -> None:
+        super().__init__("render.template", problem, hint=hint)
+        self.text = text
+
+
 async def render_texts(
     texts: Sequence[str],
     params: Sequence[Params],
@@ -74,17 +82,17 @@ async def render_texts(
 ) -> Rows:
     """For each set of parameters what the templates come to.
 
-    Raises a RenderError for the first that cannot be rendered. If `lenient`, one that names a
+    Raises a GoTextError for the first that cannot be rendered. If `lenient`, one that names a
     parameter which is not there is given back as it is.
     """
     strict, zero = _is_strict(options), bool(options) and options[-1] == ZERO
     asked = GoTexts(
-        tuple(translated(text, patient=not (strict or zero)) for text in texts),
+        tuple(_translated(text, patient=not (strict or zero)) for text in texts),
         tuple(map(dict, params)),
         strict=strict,
     )
     try:
-        return await _ask(asked, workers)
+        return await _ask(asked, texts, workers)
     except RenderError as error:
         if not lenient or not MISSING.search(error.problem):
             raise
@@ -98,7 +106,7 @@ async def _one_by_one(
     for text, written in zip(asked.texts, texts, strict=True):
         one = msgspec.structs.replace(asked, texts=(text,), params=(dict(params),))
         try:
-            made.append((await _ask(one, workers))[0][0])
+            made.append((await _ask(one, (written,), workers))[0][0])
         except RenderError as error:
             if not MISSING.search(error.problem):
                 raise
@@ -106,7 +114,7 @@ async def _one_by_one(
     return tuple(made)
 
 
-async def _ask(asked: GoTexts, workers: Workers) -> Rows:
+async def _ask(asked: GoTexts, written: Sequence[str], workers: Workers) -> Rows:
     try:
         answer = _decode(await workers.ask(_encode(asked)))
     except ProcessError as error:
@@ -114,8 +122,10 @@ async def _ask(asked: GoTexts, workers: Workers) -> Rows:
         raise RenderError("render.template", problem, hint=error.hint) from error
     if isinstance(answer, EngineRefusal):
         found = _OWN.fullmatch(answer.where.name) if answer.where else None
-        what = f"`{foreign(asked.texts[int(found[1])])}`: " if found else ""
-        raise _refused(f"{what}{answer.problem}", "")
+        if found is None:
+            raise _refused(answer.problem, "")
+        text = written[int(found[1])]
+        raise GoTextError(text, f"`{foreign(text)}`: {answer.problem}")
     return answer
 
 
@@ -125,6 +135,13 @@ def _is_strict(options: Sequence[str]) -> bool:
             hint = suggest(one, (STRICT, *LENIENT))
             raise _refused(f"there is no option `{foreign(one)}` for templates", hint)
     return bool(options) and options[-1] == STRICT
+
+
+def _translated(text: str, *, patient: bool) -> str:
+    try:
+        return translated(text, patient=patient)
+    except RenderError as error:
+        raise GoTextError(text, error.problem, error.hint) from None
 
 
 def translated(text: str, *, patient: bool = False) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
+from tidegate.model.uptake import Uptake
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
 from tidegate.report.rollout.ending import Failure, failures_of
@@ -48,6 +50,10 @@ class EngineRun:
     expecting: Expectation | None = None
     aftermath: Sequence[tuple[Ref, str]] = ()
     """What failed when it had passed, as nobody waited for it; and how."""
+    drifts: Sequence[Drift] = ()
+    """What others did to objects, and what became of it."""
+    uptakes: Sequence[Uptake] = ()
+    """What units did with what was committed meanwhile."""
 
 
 @dataclass(slots=True)
@@ -64,7 +70,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
 
     `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
     it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
-    engine had passed, as it does not wait for its last wave.
+    engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
+    `uptakes`: what units did with what was committed; their moments count from the beginning.
     """
 
     engine: str
@@ -76,6 +83,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     unwaited: tuple[Ref, ...] = ()
     unplayed: tuple[Ref, ...] = ()
     aftermath: tuple[Failure, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    uptakes: tuple[Uptake, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -92,6 +101,8 @@ def ending_of(run: EngineRun) -> Ending:
         unwaited=tuple(run.unwaited),
         unplayed=tuple(run.unplayed),
         aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
+        drifts=tuple(_since(one, first.at) for one in run.drifts),
+        uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
     )
 
 
@@ -127,6 +138,8 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield f"{name}: {_end(run.events)}"
     yield from _retries(run)
     yield from _waits(run)
+    yield from _taken_up(run)
+    yield from _drifted(run)
     yield from _reasons(run)
 
 
@@ -191,6 +204,49 @@ def _waits(run: EngineRun) -> Iterator[str]:
                 yield f"  {course.title(step)} waits for {len(step.waits) - MOST_NAMED:,} more"
     for ref, how in run.aftermath:
         yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
+
+
+def _since(drift: Drift, start: Ms) -> Drift:
+    healed = None if drift.healed is None else Ms(drift.healed - start)
+    return msgspec.structs.replace(drift, at=Ms(drift.at - start), healed=healed)
+
+
+def _counted(uptake: Uptake, start: Ms) -> Uptake:
+    def since(moment: Ms | None) -> Ms | None:
+        return None if moment is None else Ms(moment - start)
+
+    return msgspec.structs.replace(
+        uptake,
+        committed=Ms(uptake.committed - start),
+        seen=Ms(uptake.seen - start),
+        began=since(uptake.began),
+        ended=since(uptake.ended),
+    )
+
+
+def _taken_up(run: EngineRun) -> Iterator[str]:
+    """When units saw what was committed, and when they were synced to it."""
+    for one in (_counted(each, run.events[0].at) for each in run.uptakes):
+        step = f" (step {one.step})" if one.step else ""
+        told = f"{one.unit}{step} sees at {seconds(one.seen)} what came at {seconds(one.committed)}"
+        if one.began is None:
+            yield f"  {told}, and is not synced: {one.stays}"
+            continue
+        ended = f"well at {seconds(one.ended)}" if one.ended is not None else one.stays
+        yield f"  {told}; synced at {seconds(one.began)}, {ended}"
+        if one.ahead:
+            named = ", ".join(map(str, one.ahead[:MOST_NAMED]))
+            yield f"    it overtakes {named}, of an earlier step and well by the old revision"
+
+
+def _drifted(run: EngineRun) -> Iterator[str]:
+    """What others did to objects, and what became of it."""
+    for one in (_since(each, run.events[0].at) for each in run.drifts):
+        times = f", attempt {one.attempts}" if one.attempts > 1 else ""
+        end = f"it stays so: {one.stays}"
+        if one.healed is not None:
+            end = f"it is as wanted again at {seconds(one.healed)}{times}"
+        yield f"  {one.unit} is OutOfSync at {seconds(one.at)}: {one.ref} {one.sentence}; {end}"
 
 
 def _reasons(run: EngineRun) -> Iterator[str]:

@@ -8,6 +8,7 @@ came: there is no clock here and nothing random.
                  Drop | Silence            what becomes of the stream that a watch opens
     TimedEffect  Drop | Silence            what becomes of all streams that are open
                  Down | Up | Compact       what becomes of a cluster
+                 Edit                      what somebody else does to an object
 """
 
 from __future__ import annotations
@@ -89,8 +90,14 @@ class Compact(msgspec.Struct, frozen=True):
     """Versions and continue tokens up to now expire; open streams live on."""
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """Somebody else writes to an object."""
+
+    write: calls.Write
+
+
 CallEffect: TypeAlias = Refuse | Slow | Lose | Drop | Silence
-TimedEffect: TypeAlias = Drop | Silence | Down | Up | Compact
+TimedEffect: TypeAlias = Drop | Silence | Down | Up | Compact | Edit
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):

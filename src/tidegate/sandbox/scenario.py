@@ -10,10 +10,12 @@ import msgspec
 from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.knowledge.reader import builtin
+from tidegate.model.commit import Commit
 from tidegate.model.given import GivenCluster, GivenKind, GivenOperator
 from tidegate.model.moment import Ms, parse_moment
 from tidegate.model.objects import Json
-from tidegate.sandbox.faults import Fault
+from tidegate.sandbox.edit_forms import CommitForm, EditForm
+from tidegate.sandbox.faults import Fault, TimedFault
 from tidegate.sandbox.forms import Behaviour, FaultForm
 from tidegate.sandbox.physics.profile import CourseRule
 
@@ -25,6 +27,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     start: Ms = Ms(0)
     """When it begins, by its own clock; 0 is when every simulation does."""
     faults: tuple[Fault, ...] = ()
+    edits: tuple[TimedFault, ...] = ()
+    """What others do to objects."""
+    commits: tuple[Commit, ...] = ()
+    """What comes into the repository; in the order of their times."""
     behaviours: tuple[CourseRule, ...] = ()
     """What befalls containers; comes after the rules of a profile."""
     given: GivenCluster = GivenCluster()
@@ -59,6 +65,8 @@ class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     seed: int = 0
     start: str = ""
     faults: tuple[FaultForm, ...] = ()
+    edits: tuple[EditForm, ...] = ()
+    commits: tuple[CommitForm, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()
     given: _Given = _Given()
 
@@ -75,6 +83,8 @@ def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> S
         seed=file.seed,
         start=parse_moment(file.start) if file.start else Ms(0),
         faults=tuple(one.fault for one in file.faults),
+        edits=tuple(one.edit for one in file.edits),
+        commits=tuple(sorted((one.commit(name) for one in file.commits), key=lambda one: one.at)),
         behaviours=tuple(one.rule for one in file.behaviours),
         given=file.given.cluster,
     )
@@ -85,6 +95,10 @@ def _flaws(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[Flaw]:
     for place, fault in enumerate(file.faults):
         for path, error in fault.flaws():
             yield ("faults", place, *path), error
+    for key, forms in (("edits", file.edits), ("commits", file.commits)):
+        for place, one in enumerate(forms):
+            for path, error in one.flaws():
+                yield (key, place, *path), error
     given = file.given
     wrong = (*_wrong_objects(given), *_wrong_kinds(given), *_wrong_operators(given, operators))
     for path, error in wrong:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +26,7 @@ from tidegate.sandbox.faults import (
     Compact,
     Down,
     Drop,
+    Edit,
     Fault,
     Faults,
     Lose,
@@ -45,6 +47,15 @@ START = Ms(1_767_225_600_000)
 TYPICAL = Timing()
 
 
+class Edited(NamedTuple):
+    """What somebody else did to an object, and what became of it."""
+
+    at: Ms
+    cluster: str
+    write: Write
+    outcome: facts.Outcome
+
+
 class Sandbox:
     """These clusters, in memory. Same seed, same calls: same facts, to the byte."""
 
@@ -59,7 +70,7 @@ class Sandbox:
         controllers: tuple[Controller, ...] = API_CONTROLLERS,
         start: Ms = START,
     ) -> None:
-        self._clock = start
+        self._clock = self.began = start
         self._agenda = Agenda()
         self._facts: list[facts.Fact] = []
         self._faults = Faults(faults, seed=seed, start=start)
@@ -70,6 +81,8 @@ class Sandbox:
         self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
         self._waiting = False
         self._is_woken = False
+        self.edits: list[Edited] = []
+        """What others have done to objects until now."""
         self.clusters = {
             name: Cluster(
                 f"{seed}/{name}",
@@ -100,6 +113,12 @@ class Sandbox:
 
     def now(self) -> Ms:
         return self._clock
+
+    def next_edit(self) -> Ms | None:
+        """When somebody else will do something to an object."""
+        moments = self._faults.moments()
+        coming = (one.at for one in moments if isinstance(one.effect, Edit))
+        return min((at for at in coming if at > self._clock), default=None)
 
     def submit(self, call: Call) -> None:
         if isinstance(call.request, Local):
@@ -218,6 +237,9 @@ class Sandbox:
                 self._go_down(name, cluster)
             case Up():
                 pass
+            case Edit(write):
+                outcome = cluster.server.perform(write)
+                self.edits.append(Edited(self._clock, name, write, outcome))
             case Drop() | Silence() as effect:
                 for stream in cluster.streams():
                     if moment.when.covers_watch(stream.selection, cluster=name):

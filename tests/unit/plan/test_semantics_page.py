@@ -11,7 +11,7 @@ from tidegate.model.moment import Ms, format_duration
 from tidegate.model.semantics import BY_NAME, ENDLESS, Retry, Semantics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
-COUNTS = frozenset({"limit", "factor", "workers"})
+COUNTS = frozenset({"limit", "factor", "heal_factor", "workers"})
 
 
 def shown(name: str, value: object) -> str:

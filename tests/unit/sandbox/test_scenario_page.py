@@ -10,13 +10,15 @@ from typing import get_args
 import pytest
 
 from tidegate.model.given import GivenCluster
+from tidegate.sandbox.edit_forms import EditForm
 from tidegate.sandbox.faults import VERBS, Match
 from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
 from tidegate.sandbox.physics.profile import Fit
 from tidegate.sandbox.scenario import Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
-FAULTS, BEHAVIOURS = PAGE.split("## What befalls containers")
+FAULTS, REST = PAGE.split("## What befalls containers")
+BEHAVIOURS, OTHERS = REST.split("## What others do")
 EXAMPLES = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
 
@@ -48,11 +50,17 @@ def forms(union: UnionType) -> dict[str, set[str]]:
 def test_an_example_can_be_read(example: str) -> None:
     scenario = read_scenario(example.encode(), "page.md")
 
-    assert scenario.faults or scenario.behaviours or scenario.given != GivenCluster()
+    told = (scenario.faults, scenario.behaviours, scenario.edits, scenario.commits)
+    assert any(told) or scenario.given != GivenCluster()
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 7
+
+
+def test_the_page_lists_every_edit_with_its_own_keys() -> None:
+    shared = {"at", "object", "cluster"}
+    assert effects(OTHERS) == {name: keys - shared for name, keys in forms(EditForm).items()}
 
 
 def test_the_page_lists_every_effect_with_its_own_keys() -> None:

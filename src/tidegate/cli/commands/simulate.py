@@ -22,6 +22,7 @@ from tidegate.cli.unit_options import (
 )
 
 if TYPE_CHECKING:
+    from tidegate.flows.simulate import Simulated
     from tidegate.model.semantics import Semantics
     from tidegate.report.simulation import EngineRun
 
@@ -67,7 +68,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
     from tidegate.model.expectation import Expectation
-    from tidegate.report.simulation import EngineRun, side_by_side
+    from tidegate.report.simulation import side_by_side
     from tidegate.report.spread import spread_lines
 
     engines = _engines(told["engine"])
@@ -81,19 +82,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(finding for one in runs for finding in one.findings)
-    shown = [
-        EngineRun(
-            one.name,
-            one.plan,
-            one.events,
-            one.evidence,
-            one.unwaited,
-            one.unplayed,
-            one.expecting if told["spread"] else None,
-            one.aftermath,
-        )
-        for one in runs
-    ]
+    shown = [_shown(one, spread=told["spread"]) for one in runs]
     is_json = told["output"] == "json"
     for absences in dict.fromkeys(one.absences for one in runs):
         show_absences(absences, greenfield=greenfield, json=is_json)
@@ -103,6 +92,23 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     if results == {Result.PASSED}:
         return code
     return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
+
+
+def _shown(one: Simulated, *, spread: bool) -> EngineRun:
+    from tidegate.report.simulation import EngineRun
+
+    return EngineRun(
+        one.name,
+        one.plan,
+        one.events,
+        one.evidence,
+        one.unwaited,
+        one.unplayed,
+        one.expecting if spread else None,
+        one.aftermath,
+        one.drifts,
+        one.uptakes,
+    )
 
 
 def _engines(text: str) -> list[Semantics | None]:

@@ -50,7 +50,7 @@ def read_application(document: Document, namespace: str) -> Declared:
         telling.note("argo.operation", ("operation",), "`operation` is not played", why)
     destination = _destination(spec, telling)
     policy = read_policy(spec, telling)
-    cascade = _cascade(body)
+    cascade = cascade_of(body)
     if cascade is not None:
         policy = msgspec.structs.replace(policy, cascades=True, farewell=cascade)
     written = tuple(_written(spec, telling))
@@ -75,7 +75,7 @@ def read_application(document: Document, namespace: str) -> Declared:
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
 
 
-def _cascade(body: Body) -> Propagation | None:
+def cascade_of(body: Body) -> Propagation | None:
     """How what it has brought goes with it, by the first finalizer that says so; None: it stays."""
     for one in map(str, listed(body, "metadata", "finalizers")):
         name, _, way = one.partition("/")

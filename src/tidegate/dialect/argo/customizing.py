@@ -20,7 +20,7 @@ from tidegate.globs import compile_glob
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ignoring import Ignored
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.moment import SECOND, Ms, parse_duration
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
 from tidegate.model.reading import mapping, mappings
@@ -30,6 +30,11 @@ OLD = "resource.customizations"
 IGNORES = "ignoreDifferences"
 EVERYTHING = "*/*"
 DELAY, METHOD = "controller.sync.wave.delay.seconds", "application.resourceTrackingMethod"
+LOOKS_EVERY, LOOKS_LATER = "timeout.reconciliation", "timeout.reconciliation.jitter"
+HEALS_EVERY = "controller.self.heal.timeout.seconds"
+HEALS_AFTER = "controller.self.heal.backoff.timeout.seconds"
+HEALS_SLOWER = "controller.self.heal.backoff.factor"
+HEALS_WITHIN = "controller.self.heal.backoff.cap.seconds"
 LABEL_KEY, DEFAULT_LABEL = "application.instanceLabelKey", "app.kubernetes.io/instance"
 LABEL = "label"
 WITH_LABEL = frozenset({LABEL, "annotation+label"})
@@ -82,7 +87,8 @@ class Customs(msgspec.Struct, frozen=True, kw_only=True):
 
     ignores: tuple[Ignored, ...] = ()
     filters: KindFilters = KindFilters()
-    pause: Ms | None = None
+    paces: Mapping[str, int] = {}
+    """Values of the semantics that the controller is told otherwise."""
     label: str = ""
     labels_only: bool = False
     findings: tuple[Finding, ...] = ()
@@ -91,7 +97,7 @@ class Customs(msgspec.Struct, frozen=True, kw_only=True):
 def read_customs(settings: Mapping[str, Switch]) -> Customs:
     findings: list[Finding] = []
     ignores = [one for said in settings.values() for one in _ignores(said, findings)]
-    said, delay = settings.get(METHOD), settings.get(DELAY)
+    said = settings.get(METHOD)
     method = str(said.value) if said is not None else ""
     key = settings.get(LABEL_KEY)
     label = str(key.value) if key and key.value else DEFAULT_LABEL
@@ -104,7 +110,7 @@ def read_customs(settings: Mapping[str, Switch]) -> Customs:
     return Customs(
         ignores=tuple(ignores),
         filters=filters,
-        pause=_seconds(delay),
+        paces=_paces(settings),
         label=label if method in WITH_LABEL else "",
         labels_only=method == LABEL,
         findings=tuple(findings),
@@ -120,8 +126,7 @@ def with_customs(
     children are well, whatever their last wave is.
     """
     rules, switch = policy.semantics, msgspec.structs.replace
-    if customs.pause is not None:
-        rules = switch(rules, pause=customs.pause)
+    rules = switch(rules, **customs.paces)
     if gates_children:
         rules = switch(rules, children=ChildGates.ALWAYS)
         rules = switch(rules, gates_last=True) if is_child else rules
@@ -132,6 +137,28 @@ def with_customs(
         instance_label=customs.label,
         labels_only=customs.labels_only,
     )
+
+
+def _paces(settings: Mapping[str, Switch]) -> dict[str, int]:
+    """The pause between waves, those before what others changed is put back, and how often
+    Applications look for newer revisions.
+
+    Where the first pause before something is put back is 0, the same comes before every attempt.
+    """
+    named = {"pause": DELAY, "heal_first": HEALS_AFTER, "heal_cap": HEALS_WITHIN}
+    found = {name: _seconds(settings.get(key)) for name, key in named.items()}
+    said = {name: int(value) for name, value in found.items() if value is not None}
+    looks = {"refresh_every": LOOKS_EVERY, "refresh_jitter": LOOKS_LATER}
+    for name, key in looks.items():
+        if (span := _span(settings.get(key))) is not None:
+            said[name] = int(span)
+    factor = settings.get(HEALS_SLOWER)
+    if factor is not None and str(factor.value).isdecimal():
+        said["heal_factor"] = int(str(factor.value))
+    if said.get("heal_first") == 0:
+        every = int(_seconds(settings.get(HEALS_EVERY)) or 0)
+        said |= {"heal_start": every, "heal_first": every, "heal_cap": every, "heal_factor": 1}
+    return said
 
 
 def _ignores(said: Switch, findings: list[Finding]) -> Iterator[Ignored]:
@@ -190,6 +217,17 @@ def _seconds(said: Switch | None) -> Ms | None:
     """A pause in whole seconds; what is no number is the default."""
     text = str(said.value) if said is not None else ""
     return Ms(int(text) * SECOND) if text.isascii() and text.isdigit() else None
+
+
+def _span(said: Switch | None) -> Ms | None:
+    """A duration as Go writes it, or whole seconds; what is none is the default."""
+    seconds = _seconds(said)
+    if said is None or seconds is not None:
+        return seconds
+    try:
+        return parse_duration(str(said.value))
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=4096)

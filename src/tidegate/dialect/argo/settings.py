@@ -30,6 +30,8 @@ KNOWN = frozenset(
         "applicationsetcontroller.policy",
         "controller.diff.server.side",
         "controller.self.heal.backoff.cap.seconds",
+        "controller.self.heal.backoff.factor",
+        "controller.self.heal.backoff.timeout.seconds",
         "controller.self.heal.timeout.seconds",
         "controller.sync.timeout.seconds",
         "controller.sync.wave.delay.seconds",
@@ -48,6 +50,7 @@ KNOWN = frozenset(
         "resource.exclusions",
         "resource.inclusions",
         "timeout.reconciliation",
+        "timeout.reconciliation.jitter",
     ]
 )
 """What changes an order, a pace, or what is rendered. Keys below the families count too."""

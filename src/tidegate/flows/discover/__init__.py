@@ -43,12 +43,14 @@ from tidegate.flows.discover.sets import (
     AskLives,
     GeneratedSet,
     Generating,
+    clusters_brought,
     known_clusters,
     nothing_lives,
 )
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
+from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.health.lua import NO_RULES, LuaRules
@@ -90,6 +92,13 @@ async def discover(
     pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
 ) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
+    found = await _discovered(pointed, setting, ask, lives)
+    return replace(found, findings=SourceFiles(found.scan.root).of_findings(found.findings))
+
+
+async def _discovered(
+    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives
+) -> Discovered:
     spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
     way = Way(setting, ask, spot.config, pointed.generator_data, lives)
@@ -117,7 +126,9 @@ async def discover(
     return replace(found, findings=(*found.findings, *tell_apart(apart)))
 
 
-async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedSet], list[Finding]]:
+async def find_sets(
+    pointed: Pointed, setting: Setting
+) -> tuple[list[GeneratedSet], tuple[Finding, ...]]:
     """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
     spot = _look(pointed.what, pointed.words.get("root"))
     scan, setting = await _look_over(spot, setting)
@@ -131,7 +142,8 @@ async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedS
         for _, declared in scan.declared_below:
             found += [await generating.generate(one) for one in declared.sets]
             findings += declared.findings if declared.sets else ()
-    return found, findings
+    findings += (one for each in found for one in each.declared.findings)
+    return found, SourceFiles(scan.root).of_findings(dict.fromkeys(findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +268,27 @@ async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple
 async def _repository(homes: Homes, way: Way) -> Discovered:
     """The families of a tree with unit objects.
 
+    What they make known to Argo CD may be what their own sets generate Applications for: then they
+    are looked for once more.
+    """
+    while True:
+        families, told = await _families(homes, way)
+        members = [member for family in families for member in family.members]
+        declared = (*homes.scan.declared.values(), *(one.declared for one in members))
+        sets = (one for each in declared for one in each.sets)
+        known = {one.name for one in (*known_clusters(homes.scan, way.config), *way.clusters)}
+        found = clusters_brought(sets, (one for each in members for one in each.documents))
+        news = tuple(one for one in found if one.name and one.name not in known)
+        if not news:
+            break
+        way = replace(way, clusters=(*way.clusters, *news))
+    concluded = await _concluded(_sorted(families), homes.scan, way, told)
+    return replace(concluded, is_repository=True)
+
+
+async def _families(homes: Homes, way: Way) -> tuple[list[Family], tuple[Finding, ...]]:
+    """The families of a tree, and what is said of how they hang together.
+
     What overlays name may be patched by them, so that it is not looked at before it is known that
     nobody brings it; a unit that renders its own file is where its tree begins.
     """
@@ -277,9 +310,7 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         parents = await grow([parent for parent, _ in over])
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
-    told = (*homes.findings, *circles, *more, *scan.broken)
-    found = await _concluded(_sorted(families), scan, way, told)
-    return replace(found, is_repository=True)
+    return families, (*homes.findings, *circles, *more, *scan.broken)
 
 
 async def _concluded(
@@ -288,7 +319,8 @@ async def _concluded(
     """The families as their controllers would run them: by settings and projects of theirs."""
     found = find_settings((one for family in families for one in family.members), scan)
     settings = {**{one.name: one for one in way.config.settings}, **found}
-    projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    clusters = (*known_clusters(scan, way.config), *way.clusters)
+    projects = Projects.of(scan, settings, clusters)
     await projects.look(families, way.lives)
     governed, refused = projects.govern(families)
     customs = read_customs(settings)

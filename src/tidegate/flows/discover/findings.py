@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import structs
 
+from tidegate.dialect.argo.sets.reading import in_template
 from tidegate.dialect.tracking import SET
 from tidegate.documents import Document
 from tidegate.errors import Place, SourceError, TidegateError, foreign
@@ -43,8 +44,7 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
         said = [*_of_entry(family, scan)]
         for member in family.members:
             said += member.declared.findings
-            checked = _checked(member.documents, member.declared.findings, scan)
-            said += _once(checked) if member.unit.id.kind == SET else checked
+            said += _of_documents(member, scan)
         yield from said
         wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
         for member in family.members:
@@ -56,6 +56,14 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             yield from _of_checkout(member)
 
 
+def _of_documents(member: Member, scan: Scan) -> Iterator[Finding]:
+    """What a server would say of a unit's objects, where the dialect has not said it already."""
+    found = _checked(member.documents, scan)
+    if member.unit.id.kind == SET:
+        found = _once(map(in_template, found))
+    yield from _news(found, member.declared.findings)
+
+
 def _spot(place: Place | None) -> tuple[str, int]:
     return (place.name, place.line) if place else ("", 0)
 
@@ -64,15 +72,17 @@ def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
     documents = [family.own] if family.own is not None else []
     told = scan.units.find(documents).findings
     yield from told
-    yield from _checked(documents, told, scan)
+    yield from _news(_checked(documents, scan), told)
 
 
-def _checked(
-    documents: Iterable[Document], told: Iterable[Finding], scan: Scan
-) -> Iterator[Finding]:
-    """What a server would say of the objects, where the dialect has not said it already."""
+def _checked(documents: Iterable[Document], scan: Scan) -> Iterable[Finding]:
+    return check_units(documents, text_of=lambda name: (scan.root / name).read_bytes())
+
+
+def _news(findings: Iterable[Finding], told: Iterable[Finding]) -> Iterator[Finding]:
+    """Those that speak of a field of which nothing is told yet."""
     known = {(one.where.name, one.where.field) for one in told if one.where}
-    for one in check_units(documents, text_of=lambda name: (scan.root / name).read_bytes()):
+    for one in findings:
         if one.where is None or (one.where.name, one.where.field) not in known:
             yield one
 

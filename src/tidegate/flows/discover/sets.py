@@ -23,6 +23,7 @@ from tidegate.dialect.argo.sets.asking import (
     Known,
     KnownCluster,
     SetAnswer,
+    TextFlaw,
 )
 from tidegate.dialect.argo.sets.policies import (
     is_strict,
@@ -49,7 +50,7 @@ from tidegate.model.reading import mapping, text
 from tidegate.model.source import GitRef, GitSource, RefKind, Snapshot
 from tidegate.model.unit import Unit
 from tidegate.plan.diff.ignoring import keep_living
-from tidegate.render.go_texts import render_texts
+from tidegate.render.go_texts import GoTextError, render_texts
 
 CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
 """The label of a Secret that is a cluster."""
@@ -87,13 +88,14 @@ async def nothing_lives(_kind: str, _cluster: str, _namespace: str) -> Mapping[s
 
 @dataclass
 class Generating:
-    """All sets of one run; the same set is generated once."""
+    """All sets of one run, each generated once. `brought`: clusters that units make known."""
 
     workshop: Workshop
     scan: Scan
     config: Config
     data: GeneratorData
     lives: AskLives = nothing_lives
+    brought: tuple[KnownCluster, ...] = ()
     _made: dict[bytes, GeneratedSet] = field(default_factory=dict)
 
     async def generate(self, one: DeclaredSet, cluster: str = "") -> GeneratedSet:
@@ -160,7 +162,10 @@ class Generating:
                 root = (await self._tree(url, revision)).root
                 return SetAnswer(contents=await asyncio.to_thread(_read_all, root, paths))
             case AskTexts():
-                return SetAnswer(texts=await self._texts(ask))
+                try:
+                    return SetAnswer(texts=await self._texts(ask))
+                except GoTextError as error:
+                    return SetAnswer(flaw=TextFlaw(error.text, error.problem, error.hint))
 
     async def _tree(self, url: str, revision: str) -> Snapshot:
         at = GitRef() if revision in HEAD else GitRef(RefKind.ANY, revision)
@@ -184,7 +189,8 @@ class Generating:
         asked = await self.lives("Secret", cluster, one.namespace) if names else None
         secrets = [Document(body, one.where) for body in (asked or {}).values()]
         found = {each.name: each for each in _from_secrets(secrets)}
-        found |= {each.name: each for each in known_clusters(self.scan, self.config)}
+        known = (*self.brought, *known_clusters(self.scan, self.config))
+        found |= {each.name: each for each in known}
         return Known(
             clusters=tuple(found.values()),
             given=given,
@@ -202,6 +208,16 @@ def known_clusters(scan: Scan, config: Config) -> tuple[KnownCluster, ...]:
                 one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
             )
     return tuple(found.values())
+
+
+def clusters_brought(
+    sets: Iterable[DeclaredSet], documents: Iterable[Document]
+) -> list[KnownCluster]:
+    """The clusters that units make known to Argo CD, where a set asks for clusters.
+
+    Their Secrets may come out of a chart or an overlay, or stand encrypted in a file.
+    """
+    return [*_from_secrets(documents)] if any(map(uses_clusters, sets)) else []
 
 
 def _from_secrets(documents: Iterable[Document]) -> Iterator[KnownCluster]:

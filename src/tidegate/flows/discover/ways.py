@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tidegate.dialect.argo.sets.asking import KnownCluster
 from tidegate.flows.discover.families import Growing, Render
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.discover.sets import AskLives, Generating, nothing_lives
@@ -32,9 +33,11 @@ class Way:
     config: Config
     data: GeneratorData
     lives: AskLives = nothing_lives
+    clusters: tuple[KnownCluster, ...] = ()
+    """Those that units of this very repository make known to Argo CD."""
 
     def growing(self, scan: Scan, workshop: Workshop) -> Growing:
-        generating = Generating(workshop, scan, self.config, self.data, self.lives)
+        generating = Generating(workshop, scan, self.config, self.data, self.lives, self.clusters)
         return Growing(scan, self._renderer(workshop), generating)
 
     def _renderer(self, workshop: Workshop) -> Render:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 import msgspec
 
-from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Known, Language, Params, SetRun
+from tidegate.dialect.argo.sets.asking import (
+    Body,
+    Errand,
+    Fault,
+    Known,
+    Language,
+    Params,
+    SetRun,
+    inside,
+)
 from tidegate.dialect.argo.sets.combined import parameters_of
 from tidegate.dialect.argo.sets.parameters import flattened
 from tidegate.dialect.argo.sets.templates import fill
@@ -19,6 +29,7 @@ from tidegate.documents import FieldPath, read_value
 from tidegate.errors import DocumentError, foreign
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
+from tidegate.model.paths import walk
 from tidegate.model.reading import listed, mapping, part, text
 
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
@@ -27,6 +38,8 @@ LONGEST_NAME, MOST_TOLD = 253, 2
 DERIVED = "Normalized"
 WHOLE = "valuesObject"
 """A mapping that is never merged with another."""
+TEMPLATE, PATCH = ("spec", "template"), ("spec", "templatePatch")
+NAMED: FieldPath = (*TEMPLATE, "metadata", "name")
 JOINED = "finalizers"
 """A list that a patch adds to; it replaces all others."""
 
@@ -38,6 +51,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     path: FieldPath
     number: int
     params: Params
+    named: FieldPath = NAMED
+    """Where the template of its name stands."""
 
     @property
     def name(self) -> str:
@@ -75,13 +90,14 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
             found = yield from generate_entry(mapping(entry), path, one, run)
         except Fault as fault:
             why = "Argo CD generates nothing of a set that is at fault"
-            telling.error(fault.code, (*path, *fault.path), fault.said, why, fault.fix)
+            telling.error(fault.code, fault.path, fault.said, why, fault.fix)
             return Generated(findings=telling.findings, is_whole=False)
         if "clusters" in mapping(entry):
-            _tell_clusters(known, path, telling)
+            _tell_clusters(known, (*path, "clusters"), telling)
         if not found:
             said, why = "this generator finds nothing", "no Application comes of it"
-            telling.warn("argo.set-nothing", path, said, why, "correct its paths, or remove it")
+            spot = (*path, *_sought(mapping(entry)))
+            telling.warn("argo.set-nothing", spot, said, why, "correct its paths, or remove it")
         made += found
     if not made:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
@@ -90,6 +106,14 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
     sound = tuple(_sound(made, telling))
     is_whole = len(sound) == len(made)
     return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
+
+
+def _sought(entry: Body) -> FieldPath:
+    """What of a generator says what it looks for."""
+    for kind in ("directories", "files"):
+        if listed(entry, "git", kind):
+            return ("git", kind)
+    return ()
 
 
 def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
@@ -115,16 +139,35 @@ def generate_entry(
     """What one entry of `generators` comes to. Raises a Fault."""
     spec, made = mapping(one.body, "spec"), list[Application]()
     patch = text(spec, "templatePatch")
-    for kind, params in (yield from parameters_of(entry, run)):
+    with inside(*path):
+        found = yield from parameters_of(entry, run)
+    for kind, params in found:
         own = mapping(entry, kind, "template")
         template = mapping(completed(own, part(spec, "template")))
-        rows = yield from fill([template, patch], params, run.language)
+        named = (*path, kind, *NAMED[1:]) if part(own, "metadata", "name") else NAMED
+        with _in_templates(own, (*path, kind, "template")):
+            rows = yield from fill([template, patch], params, run.language)
         for mine, (filled, patched) in zip(params, rows, strict=True):
             body = _application(mapping(filled), one, spec if mine else {})
             if patch:
-                body = _with_patch(body, str(patched), one.namespace)
-            made.append(Application(body=body, path=path, number=len(made) + 1, params=mine))
+                with inside(*PATCH):
+                    body = _with_patch(body, str(patched), one.namespace)
+            made.append(
+                Application(body=body, path=path, number=len(made) + 1, params=mine, named=named)
+            )
     return made
+
+
+@contextmanager
+def _in_templates(own: Body, start: FieldPath) -> Iterator[None]:
+    """A Fault in a template: the generator's own, the set's, or the patch of both."""
+    try:
+        yield
+    except Fault as fault:
+        number, *rest = fault.path
+        template = TEMPLATE if walk(own, rest) is None else start
+        fault.path = (*(PATCH if number else template), *rest)
+        raise
 
 
 def completed(own: Json, base: Json) -> Json:
@@ -206,12 +249,12 @@ def _sound(made: list[Application], telling: Telling) -> Iterator[Application]:
             continue
         elif not one.name:
             said = f"an Application comes out without a name ({one.spot})"
-            telling.error("argo.set-name", one.path, said, why, "write `template.metadata.name`")
+            telling.error("argo.set-name", one.named, said, why, "write `template.metadata.name`")
         elif counts[one.name] > 1:
             said = f"{counts[one.name]} Applications come out as `{foreign(one.name)}`"
-            telling.error("argo.set-twice", one.path, said, "Argo CD takes none of them", fix)
+            telling.error("argo.set-twice", one.named, said, "Argo CD takes none of them", fix)
         else:
             said = f"`{foreign(one.name)}` cannot be the name of an object ({one.spot})"
             fix = "use lower-case letters, digits, `-` and `.`, or the function `normalize`"
-            telling.error("argo.set-name", one.path, said, "the API server refuses it", fix)
+            telling.error("argo.set-name", one.named, said, "the API server refuses it", fix)
         told.add(one.name)

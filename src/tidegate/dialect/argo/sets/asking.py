@@ -6,7 +6,8 @@ touches nothing itself, and a question may depend on the answers before it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -50,12 +51,21 @@ class AskTexts(msgspec.Struct, frozen=True):
 Ask: TypeAlias = AskFiles | AskContents | AskTexts
 
 
+class TextFlaw(msgspec.Struct, frozen=True):
+    """A template that Go refuses."""
+
+    text: str
+    problem: str
+    hint: str = ""
+
+
 class SetAnswer(msgspec.Struct, frozen=True):
     """The answer to one of them; `texts` has for each set of parameters one for each template."""
 
     files: tuple[str, ...] = ()
     contents: Mapping[str, bytes] = {}
     texts: tuple[tuple[str, ...], ...] = ()
+    flaw: TextFlaw | None = None
 
 
 Errand: TypeAlias = Generator[Ask, SetAnswer, Made]
@@ -105,3 +115,13 @@ class Fault(Exception):  # noqa: N818 - it becomes a finding
     def __init__(self, code: str, said: str, fix: str = "", path: FieldPath = ()) -> None:
         super().__init__(said)
         self.code, self.said, self.fix, self.path = code, said, fix, path
+
+
+@contextmanager
+def inside(*path: str | int) -> Iterator[None]:
+    """Whoever finds a fault knows the way from where it looks; here it gets the way to there."""
+    try:
+        yield
+    except Fault as fault:
+        fault.path = (*path, *fault.path)
+        raise

@@ -7,7 +7,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Language, Params, SetRun
+from tidegate.dialect.argo.sets.asking import (
+    Body,
+    Errand,
+    Fault,
+    Language,
+    Params,
+    SetRun,
+    inside,
+)
 from tidegate.dialect.argo.sets.given import (
     from_decisions,
     from_plugin,
@@ -16,7 +24,7 @@ from tidegate.dialect.argo.sets.given import (
 )
 from tidegate.dialect.argo.sets.parameters import chosen, deep_merged, printed
 from tidegate.dialect.argo.sets.simple import from_clusters, from_git, from_list
-from tidegate.dialect.argo.sets.templates import MISSING_FAILS, fill
+from tidegate.dialect.argo.sets.templates import MISSING_FAILS, fill, located
 from tidegate.documents.decoding import suggest
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
@@ -36,9 +44,10 @@ def parameters_of(
     """For each generator that an entry names, the parameters that its selector takes."""
     found = []
     for kind in kinds_of(entry):
-        body = entry[kind]
-        params = yield from _maker(kind, depth)(body if isinstance(body, dict) else {}, run)
-        found.append((kind, chosen(params, entry.get(SELECTOR))))
+        with inside(kind):
+            params = yield from _maker(kind, depth)(mapping(entry, kind), run)
+        with inside(SELECTOR):
+            found.append((kind, chosen(params, entry.get(SELECTOR))))
     return found
 
 
@@ -47,7 +56,7 @@ def kinds_of(entry: Body) -> list[str]:
     strange = [key for key in entry if key not in MAKERS and key != SELECTOR]
     if strange:
         said = f"there is no generator `{foreign(strange[0])}`"
-        raise Fault("argo.set-generator", said, suggest(strange[0], tuple(MAKERS)))
+        raise Fault("argo.set-generator", said, suggest(strange[0], tuple(MAKERS)), (strange[0],))
     kinds = [key for key in MAKERS if entry.get(key) is not None]
     if not kinds:
         said, fix = "an entry of `generators` names no generator", suggest("", tuple(MAKERS))
@@ -70,13 +79,15 @@ def from_matrix(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]
     entries = _entries(body)
     if len(entries) != PAIR:
         said = f"a matrix has two generators, and this one has {len(entries)}"
-        raise Fault("argo.set-matrix", said, "put one matrix into another")
-    first = yield from _only(entries[0], run, depth)
-    seconds = yield from _interpolated(entries[1], first, run.language)
+        raise Fault("argo.set-matrix", said, "put one matrix into another", ("generators",))
+    with inside("generators", 0):
+        first = yield from _only(entries[0], run, depth)
     made: list[Params] = []
-    for one, entry in zip(first, seconds, strict=True):
-        others = yield from _only(entry, run, depth)
-        made += [_paired(one, other, is_go=run.language.is_go) for other in others]
+    with inside("generators", 1):
+        seconds = yield from _interpolated(entries[1], first, run.language)
+        for one, entry in zip(first, seconds, strict=True):
+            others = yield from _only(entry, run, depth)
+            made += [_paired(one, other, is_go=run.language.is_go) for other in others]
     return made
 
 
@@ -99,9 +110,11 @@ def _interpolated(entry: Body, params: list[Params], language: Language) -> Erra
     kinds = [key for key in entry if key != SELECTOR]
     outer: Json = {key: _without(entry[key], NOT_FILLED) for key in kinds}
     values: Json = {key: mapping(entry[key], "values") for key in kinds}
-    filled = yield from fill([outer], params, language)
+    with located(()):
+        filled = yield from fill([outer], params, language)
     strict = msgspec.structs.replace(language, options=(*_others(language), MISSING_FAILS))
-    kept = yield from fill([values], params, strict, lenient=True)
+    with located(()):
+        kept = yield from fill([values], params, strict, lenient=True)
     return [
         _with_values(mapping(row[0]), mapping(own[0]), entry)
         for row, own in zip(filled, kept, strict=True)
@@ -131,12 +144,17 @@ def from_merge(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]:
     entries, keys = _entries(body), [printed(one) for one in listed(body, "mergeKeys")]
     if len(entries) < PAIR:
         said = f"a merge needs two generators or more, and this one has {len(entries)}"
-        raise Fault("argo.set-merge", said, "add one, or use the generator by itself")
+        fix = "add one, or use the generator by itself"
+        raise Fault("argo.set-merge", said, fix, ("generators",))
     if not keys:
-        raise Fault("argo.set-merge", "a merge needs `mergeKeys`", "name a parameter")
-    base = _by_key((yield from _only(entries[0], run, depth)), keys)
-    for entry in entries[1:]:
-        other = _by_key((yield from _only(entry, run, depth)), keys)
+        said = "a merge needs `mergeKeys`"
+        raise Fault("argo.set-merge", said, "name a parameter", ("mergeKeys",))
+    found = []
+    for at, entry in enumerate(entries):
+        with inside("generators", at):
+            found.append(_by_key((yield from _only(entry, run, depth)), keys))
+    base, *others = found
+    for other in others:
         for key in base.keys() & other.keys():
             is_go = run.language.is_go
             merged = deep_merged(base[key], other[key]) if is_go else {**base[key], **other[key]}

@@ -79,11 +79,13 @@ def chosen(params: list[Params], selector: Json) -> list[Params]:
 
 
 def _refuse_wrong(selector: Body) -> None:
-    for one in mappings(selector, "matchExpressions"):
+    for at, one in enumerate(mappings(selector, "matchExpressions")):
         operator = text(one, "operator")
         if operator not in OPERATORS:
             said = f"a selector has no operator `{foreign(operator)}`"
-            raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}")
+            path = ("matchExpressions", at, "operator")
+            raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}", path)
         if bool(listed(one, "values")) is not OPERATORS[operator]:
             said = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
-            raise Fault("argo.set-selector", said, "correct the selector")
+            path = ("matchExpressions", at, "values")
+            raise Fault("argo.set-selector", said, "correct the selector", path)

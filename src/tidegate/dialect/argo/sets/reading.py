@@ -22,6 +22,7 @@ from tidegate.dialect.argo.telling import Telling
 from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
 from tidegate.errors import foreign
+from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.policy import Order, Policy
 from tidegate.model.reading import listed, mapping, mappings, text
@@ -100,7 +101,17 @@ def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) 
         msgspec.structs.replace(unit, made_by=one.mark, group=group, rollout=step)
         for unit in found.units
     )
-    return Declared(units=units, findings=found.findings)
+    return Declared(units=units, findings=tuple(map(in_template, found.findings)))
+
+
+def in_template(finding: Finding) -> Finding:
+    """What is said of a generated Application, said of the template that it comes from."""
+    where = finding.where
+    if where is None or not where.field.startswith(("metadata", "spec")):
+        return finding
+    return msgspec.structs.replace(
+        finding, where=replace(where, field=f"spec.template.{where.field}")
+    )
 
 
 def uses_clusters(one: DeclaredSet) -> bool:

@@ -110,8 +110,9 @@ def _numbers(
             why, fix = "it belongs to the first of them", "make the steps exclude each other"
             telling.warn("argo.set-steps", (*STEPS, fits[1] - 1), said, why, fix)
     for at, step in enumerate(steps, 1):
-        for expression in mappings(step, "matchExpressions"):
-            _tell_operator(text(expression, "operator"), (*STEPS, at - 1), telling)
+        for number, expression in enumerate(mappings(step, "matchExpressions")):
+            path = (*STEPS, at - 1, "matchExpressions", number, "operator")
+            _tell_operator(text(expression, "operator"), path, telling)
     _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
     return numbers
 

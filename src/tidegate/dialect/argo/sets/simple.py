@@ -14,6 +14,7 @@ from tidegate.dialect.argo.sets.asking import (
     KnownCluster,
     Params,
     SetRun,
+    inside,
 )
 from tidegate.dialect.argo.sets.parameters import flattened, normalized
 from tidegate.dialect.argo.sets.patterns import directories_of, directory_pattern, file_pattern
@@ -30,14 +31,19 @@ IN_CLUSTER, IN_CLUSTER_SERVER = "in-cluster", "https://kubernetes.default.svc"
 def from_list(body: Body, run: SetRun) -> Errand[list[Params]]:
     """Its elements, and those that stand in a text."""
     yield from ()
-    found = [_element(one, is_go=run.language.is_go) for one in listed(body, "elements")]
+    elements, is_go = listed(body, "elements"), run.language.is_go
+    found = [_element(one, at, is_go=is_go) for at, one in enumerate(elements)]
     written = text(body, "elementsYaml")
-    return [*found, *_read_elements(written, "elementsYaml")] if written else found
+    if not written:
+        return found
+    with inside("elementsYaml"):
+        return [*found, *_read_elements(written, "elementsYaml")]
 
 
-def _element(element: Json, *, is_go: bool) -> Params:
+def _element(element: Json, at: int, *, is_go: bool) -> Params:
     if not isinstance(element, dict):
-        raise Fault("argo.set-element", "an element of a list must be a mapping")
+        said = "an element of a list must be a mapping"
+        raise Fault("argo.set-element", said, path=("elements", at))
     if is_go:
         return element
     made: Params = {}
@@ -48,7 +54,8 @@ def _element(element: Json, *, is_go: bool) -> Params:
             if not isinstance(one, str):
                 said = f"`{foreign(full)}` of an element must be text"
                 fix = "put it in quotes, or write `goTemplate: true`"
-                raise Fault("argo.set-element", said, fix)
+                spot = (key,) if name is None else (key, name)
+                raise Fault("argo.set-element", said, fix, ("elements", at, *spot))
             made[full] = one
     return made
 
@@ -82,11 +89,12 @@ def from_git(body: Body, run: SetRun) -> Errand[list[Params]]:
     else:
         meant = _meant_files(files, answer.files, doublestar=run.known.doublestar)
         content = yield AskContents(url, revision, meant)
-        found = [
-            _put_together(one, path, prefix, is_go=is_go)
-            for path in meant
-            for one in _read_elements(content.contents.get(path, b""), path)
-        ]
+        with inside("files"):
+            found = [
+                _put_together(one, path, prefix, is_go=is_go)
+                for path in meant
+                for one in _read_elements(content.contents.get(path, b""), path)
+            ]
     return (yield from with_values(found, mapping(body, "values"), run.language))
 
 
@@ -102,10 +110,11 @@ def _meant_directories(wanted: list[Body], files: Iterable[str]) -> list[str]:
 
 
 def _meant_files(wanted: list[Body], files: Iterable[str], *, doublestar: bool) -> tuple[str, ...]:
-    items = [
-        (file_pattern(text(one, "path"), doublestar=doublestar), bool(one.get("exclude")))
-        for one in wanted
-    ]
+    items = []
+    for at, one in enumerate(wanted):
+        with inside("files", at, "path"):
+            fits = file_pattern(text(one, "path"), doublestar=doublestar)
+        items.append((fits, bool(one.get("exclude"))))
     taken = {one for one in files for fits, excludes in items if not excludes and fits(one)}
     return tuple(
         sorted(one for one in taken if not any(fits(one) for fits, excludes in items if excludes))

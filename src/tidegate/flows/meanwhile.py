@@ -1,0 +1,93 @@
+"""What goes on around a simulated rollout, as its scenario says: edits and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from tidegate.flows.committing import Commits
+from tidegate.flows.entering import find_in
+from tidegate.flows.healing import Healing, Sync, unmet_edits
+from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.session import Session
+from tidegate.flows.taking_up import Sight, TakingUp
+from tidegate.flows.wiring import simulated
+from tidegate.model.drift import Drift
+from tidegate.model.event import Event
+from tidegate.model.finding import Finding
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Fragment, Plan
+from tidegate.model.semantics import Semantics
+from tidegate.model.uptake import Uptake
+
+
+@dataclass(slots=True)
+class Meanwhile:
+    """A simulated rollout of what is pointed at, with what others do beside it and behind it.
+
+    `planned` is the newest plan that somebody has taken up.
+    """
+
+    session: Session
+    pointed: Pointed
+    rules: Semantics | None
+    planned: Planned
+    commits: Commits | None
+    sync: Sync
+    until: Ms
+
+    async def read_again(self) -> Planned:
+        """The plan of what is committed by now."""
+        newer = self.commits and self.commits.pointed_at(self.pointed, self._passed)
+        if newer:
+            found = await find_in(self.session, newer)
+            planned = await make_plan(found.one, self.session, rules=self.rules)
+            self.planned = replace(planned, plan=_moved(planned.plan))
+        return self.planned
+
+    @property
+    def _passed(self) -> Ms:
+        return Ms(self.session.world.now() - self._began)
+
+    @property
+    def _began(self) -> Ms:
+        sandbox = simulated(self.session.behind)
+        return sandbox.began if sandbox is not None else Ms(0)
+
+    async def take_up(self, events: Sequence[Event]) -> tuple[Uptake, ...]:
+        """What units do with each commit, one commit after another."""
+        found: list[Uptake] = []
+        world, simulation = self.session.world, self.session.target.simulation
+        sight = Sight.of(events, self._began, simulation.seed if simulation else 0)
+        for commit in self.commits.commits if self.commits else ():
+            committed = Ms(self._began + commit.at)
+            if committed > self.until:
+                break
+            party = world.party()
+            while world.now() < committed:
+                await party.wait(committed)
+            old, newer = self.planned, await self.read_again()
+            changed = sight.changed(old, newer, committed)
+            taking = TakingUp(world, self.sync, newer.plan, committed, self.until)
+            found += await taking.run(changed)
+        return tuple(found)
+
+    async def drifts(self, events: Sequence[Event]) -> tuple[tuple[Drift, ...], list[Finding]]:
+        """What others did to objects, and who put it back; edits that came to nothing."""
+        sandbox = simulated(self.session.behind)
+        if sandbox is None or not (sandbox.edits or sandbox.next_edit() is not None):
+            return (), []
+        healing = Healing(self.planned.plan, self.session, sandbox, self.sync, self.until)
+        return await healing.run(events), unmet_edits(sandbox)
+
+
+def _moved(plan: Plan) -> Plan:
+    """The plan of a newer revision: a unit that lies elsewhere in it is the same unit."""
+    units = tuple(
+        structs.replace(one, policy=structs.replace(one.policy, adopts_name=True))
+        for one in plan.units
+    )
+    return Plan.of(Fragment(units=units, steps=plan.steps, edges=plan.edges, slots=plan.slots))

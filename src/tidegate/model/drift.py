@@ -1,0 +1,26 @@
+"""What others did to an object behind a rollout, and what became of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+from tidegate.model.unit import UnitId
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An object of a unit that is no longer as Git has it.
+
+    `at`: since when, by the world's clock. `healed`: when it was as wanted again; None: it stays,
+    and `stays` says why. `attempts`: how often it was put back until then.
+    """
+
+    unit: UnitId
+    ref: Ref
+    at: Ms
+    sentence: str
+    cluster: str = ""
+    healed: Ms | None = None
+    stays: str = ""
+    attempts: int = 0
