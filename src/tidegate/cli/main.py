@@ -25,6 +25,7 @@ from tidegate.cli.saying import (
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
+from tidegate.report.places import forget_trees, seen, seen_within
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -139,6 +140,7 @@ def _speak_utf8() -> None:
 def run_words(arguments: list[str]) -> int:
     """Run a verb as it is typed, show what went wrong, and give the exit code."""
     speak_json(_wants_json(arguments))
+    forget_trees()
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
@@ -205,11 +207,13 @@ def _wants_json(arguments: list[str]) -> bool:
 
 def _show(error: TidegateError) -> int:
     """The one place where errors are told."""
+    where = seen(error.where) if error.where else None
+    problem, hint = seen_within(error.problem), seen_within(error.hint)
     if not speaks_json():
-        return _say(str(error), error.exit_code)
-    where = str(error.where) if error.where else None
-    document = {"code": error.code, "severity": "error", "sentence": error.problem}
-    say_document({**document, "where": where, "why": "", "fix": error.hint})
+        told = TidegateError(error.code, problem, where=where, hint=hint)
+        return _say(str(told), error.exit_code)
+    document = {"code": error.code, "severity": "error", "sentence": problem}
+    say_document({**document, "where": str(where) if where else None, "why": "", "fix": hint})
     return error.exit_code
 
 

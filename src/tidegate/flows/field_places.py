@@ -109,13 +109,17 @@ class SourceFiles:
             at = self.at_field(place, event.field)
         return msgspec.structs.replace(event, where=str(replace(at, field="")))
 
-    def of_finding(self, finding: Finding) -> Finding:
-        """The finding at the line of its field."""
-        if finding.where is None or not finding.where.field:
+    def of_finding(self, finding: Finding, document: Document) -> Finding:
+        """What is said of an object, at the line of its field."""
+        place = finding.where
+        if place is None or not place.field:
             return finding
-        return msgspec.structs.replace(
-            finding, where=self.at_field(finding.where, finding.where.field)
-        )
+        file = self.file(place.name)
+        if file.is_template and not place.line:
+            found = file.in_template(*_named(document), path_in(document.body, place.field))
+        else:
+            found = self.at_field(place, place.field)
+        return msgspec.structs.replace(finding, where=replace(found, field=place.field))
 
     def placed(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
         """The errors, each at the line of its field where that is known."""

@@ -12,6 +12,7 @@ from tidegate.model.bands import Bands
 from tidegate.model.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Json
+from tidegate.report.places import seen_text
 
 Part = tuple[Json, Place]
 """A mapping with one key, or a list of one, and where it is written."""
@@ -23,7 +24,7 @@ def config_lines(config: Config) -> Iterator[str]:
     """Every key, with the line that says it or that it is the default."""
     rows = [*_rows(config)]
     width = max((len(text) for text, note in rows if note), default=0)
-    yield f"# {foreign(config.file) or f'there is no {CONFIG_FILE}'}"
+    yield f"# {foreign(seen_text(config.file)) or f'there is no {CONFIG_FILE}'}"
     for text, note in rows:
         yield f"{text:{width}}  # {note}" if note else text
 

@@ -12,6 +12,7 @@ from tidegate.model.objects import Json
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
 from tidegate.report.masking import masked
+from tidegate.report.places import seen_text
 
 
 def show(
@@ -29,7 +30,7 @@ def show(
             case "json":
                 yield f"{to_json(body).decode()}\n"
             case _:
-                origin = f"# {escaped(str(document.place))}\n" if origins else ""
+                origin = f"# {escaped(seen_text(document.place))}\n" if origins else ""
                 yield f"---\n{origin}{to_yaml(body)}"
 
 

@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course, StepCourse, Wait
-from tidegate.report.rollout.names import brief, count, limit, listing, running, seconds
+from tidegate.report.rollout.names import brief, core, count, limit, listing, running, seconds
 from tidegate.report.rollout.rows import (
     UNICODE,
     Marks,
@@ -208,7 +208,7 @@ def _held(step: StepCourse, view: LiveView, now: Ms, room: int) -> list[Row]:
 def _wait(wait: Wait, view: LiveView, now: Ms, names: int) -> Row:
     left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
     return _row(
-        view, left, brief(wait.cause or wait.sentence), running(now - wait.since), Style.FAINT
+        view, left, core(wait.cause) or brief(wait.sentence), running(now - wait.since), Style.FAINT
     )
 
 
