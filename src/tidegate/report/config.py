@@ -29,6 +29,27 @@ def config_lines(config: Config) -> Iterator[str]:
         yield f"{text:{width}}  # {note}" if note else text
 
 
+def config_document(config: Config) -> Json:
+    """All of it, for programs."""
+    document: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(config))
+    return {**_seen_in(document), "file": seen_text(config.file)}
+
+
+def _seen_in(part: dict[str, Json]) -> dict[str, Json]:
+    """With each place as the user would write it."""
+    found = {key: _seen(value) for key, value in part.items()}
+    where = found.get("where")
+    if isinstance(where, dict):
+        found["where"] = {**where, "name": seen_text(str(where["name"]))}
+    return found
+
+
+def _seen(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_seen(one) for one in value]
+    return _seen_in(value) if isinstance(value, dict) else value
+
+
 def _rows(config: Config) -> Iterator[Row]:
     clusters: list[Part] = [
         ({one.name: _told(context=one.context, server=one.server)}, one.where)

@@ -94,24 +94,27 @@ def get(called: str, **told: Unpack[Given]) -> int:
 @app.command()
 @click.argument("called", metavar="NAME")
 @takes((PLACE,), LOOKING)
+@options.text_or_json
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application, wave by wave.
 
     \b
     Examples:
       tidegate app resources database
+      tidegate app resources database -o json
     """
-    from tidegate.report.applications import resource_lines
+    from tidegate.report.applications import resource_document, resource_lines
 
-    told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], resource_lines(row.resources))
+    documents = map(resource_document, row.resources)
+    options.show(told["output"], documents, resource_lines(row.resources))
     return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("called", metavar="NAME")
 @takes((PLACE,), LOOKING)
+@options.text_or_json
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
 
@@ -121,17 +124,16 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
-    from tidegate.report.applications import history_lines
+    from tidegate.report.applications import history_documents, history_lines
 
-    told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], history_lines(row))
+    options.show(told["output"], history_documents(row), history_lines(row))
     return options.say_findings(findings)
 
 
 def _read(names: tuple[str, ...], told: Given) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
     """The Applications that are meant, compared with what lives, and what was found on the way."""
-    doing = say_first("looking at Applications", quiet=told["output"] != "wide")
+    doing = say_first("looking at Applications", quiet=told["output"] not in {"wide", "text"})
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.naming import find_families, name_units
     from tidegate.flows.standing import read_standings
