@@ -10,7 +10,7 @@ from tidegate.report.places import Finder, add_tree
 
 def stand_before(root: Path) -> None:
     """Tell files of this tree, and all others by their whole path, as the user can open them."""
-    add_tree(_finder(root))
+    add_tree(str(root), _finder(root))
 
 
 def _finder(root: Path) -> Finder:

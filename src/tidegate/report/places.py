@@ -17,12 +17,12 @@ Finder: TypeAlias = Callable[[str], str | None]
 """A path in a tree, as the user would write it; None for what is no file there."""
 
 _WITH_LINE = re.compile(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
-_KNOWN: list[Finder] = []
+_KNOWN: dict[str, Finder] = {}
 
 
-def add_tree(find: Finder) -> None:
-    """What is told from now on may stand in this tree; the last one counts first."""
-    _KNOWN.insert(0, find)
+def add_tree(root: str, find: Finder) -> None:
+    """What is told from now on may stand in this tree; the last new one counts first."""
+    _KNOWN.setdefault(root, find)
 
 
 def forget_trees() -> None:
@@ -32,7 +32,8 @@ def forget_trees() -> None:
 
 def seen_name(name: str) -> str:
     """A path from a tree's root, as the user would write it; anything else as it is."""
-    return next((found for find in _KNOWN if (found := find(name)) is not None), name)
+    found = (find(name) for find in reversed(_KNOWN.values()))
+    return next((one for one in found if one is not None), name)
 
 
 def seen(where: Place) -> Place:
