@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.option("--revision", default="", help="A branch, tag, commit, version or range of a URL.")
 @click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")
-@click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, help="A chart's namespace."
+)
 @takes(NARROWING)
 @options.values
 @options.parameters
