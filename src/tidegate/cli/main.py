@@ -25,7 +25,7 @@ from tidegate.cli.saying import (
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
-from tidegate.report.places import forget_trees, seen, seen_within
+from tidegate.report.places import forget_trees, seen_error
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -207,13 +207,12 @@ def _wants_json(arguments: list[str]) -> bool:
 
 def _show(error: TidegateError) -> int:
     """The one place where errors are told."""
-    where = seen(error.where) if error.where else None
-    problem, hint = seen_within(error.problem), seen_within(error.hint)
+    told = seen_error(error)
     if not speaks_json():
-        told = TidegateError(error.code, problem, where=where, hint=hint)
         return _say(str(told), error.exit_code)
-    document = {"code": error.code, "severity": "error", "sentence": problem}
-    say_document({**document, "where": str(where) if where else None, "why": "", "fix": hint})
+    where = str(told.where) if told.where else None
+    document = {"code": told.code, "severity": "error", "sentence": told.problem}
+    say_document({**document, "where": where, "why": "", "fix": told.hint})
     return error.exit_code
 
 

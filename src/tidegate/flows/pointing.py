@@ -47,6 +47,7 @@ from tidegate.model.source import (
 )
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
+from tidegate.report.places import prefer_tree
 from tidegate.source.semver import read_range, read_version
 
 PACKED_CHART = ".tgz"
@@ -295,6 +296,13 @@ def look_from(path: Path, bound: str | None = None) -> Path:
     if path.exists() and not path.match(STDIN_FILE):
         stand_before(root)
     return root
+
+
+def stand_again(what: str) -> None:
+    """Tell places in the repository of this path, where several were looked at."""
+    path = Path(what).resolve()
+    if path.exists():
+        prefer_tree(str(root_of(path if path.is_dir() else path.parent)))
 
 
 def _within(path: Path, root: Path) -> Path:

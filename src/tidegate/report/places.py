@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from tidegate.errors import Place
+from tidegate.errors import Place, TidegateError
 
 Finder: TypeAlias = Callable[[str], str | None]
 """A path in a tree, as the user would write it; None for what is no file there."""
@@ -23,6 +23,12 @@ _KNOWN: dict[str, Finder] = {}
 def add_tree(root: str, find: Finder) -> None:
     """What is told from now on may stand in this tree; the last new one counts first."""
     _KNOWN.setdefault(root, find)
+
+
+def prefer_tree(root: str) -> None:
+    """What is told from now on is of this one, where it may be of several."""
+    if root in _KNOWN:
+        _KNOWN[root] = _KNOWN.pop(root)
 
 
 def forget_trees() -> None:
@@ -51,6 +57,13 @@ def seen_text(where: Place | str | None) -> str:
 def seen_within(sentence: str) -> str:
     """A sentence in which files are named with their lines."""
     return _WITH_LINE.sub(lambda found: seen_name(found["name"]), sentence)
+
+
+def seen_error(error: TidegateError) -> TidegateError:
+    """As it is told."""
+    where = seen(error.where) if error.where else None
+    problem, hint = seen_within(error.problem), seen_within(error.hint)
+    return TidegateError(error.code, problem, where=where, hint=hint)
 
 
 def _split(written: str) -> tuple[str, str, str]:
