@@ -35,7 +35,7 @@ Body = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _PodRun:
     """Something that runs: the step that waits for it, and where it lives."""
 
     step: str
@@ -44,7 +44,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Page:
+class _LogPage:
     """How much of a container's log is told: so many lines of its run of this number."""
 
     run: int = 0
@@ -66,10 +66,10 @@ class PrintedLogs(Beside):
         super().__init__(world)
         self._course = course
         self._tell = tell
-        self._running: dict[_Run, None] = {}
-        self._ended: dict[_Run, None] = {}
+        self._running: dict[_PodRun, None] = {}
+        self._ended: dict[_PodRun, None] = {}
         """What must be read once more."""
-        self._pages: dict[tuple[str, str], _Page] = {}
+        self._pages: dict[tuple[str, str], _LogPage] = {}
 
     def hear(self, event: Event) -> None:
         """Something runs from now on, or has come to its end."""
@@ -78,14 +78,14 @@ class PrintedLogs(Beside):
         if event.ref is None or event.ref.kind not in {JOB, POD}:
             return
         step = self._course.steps.get(event.step)
-        run = _Run(event.step, event.ref, event.cluster if step is None else step.cluster)
+        run = _PodRun(event.step, event.ref, event.cluster if step is None else step.cluster)
         if event.told is Told.GATE_WAITING and run not in self._running:
             self._running[run] = None
             self.party.wake()
         elif event.told in ENDS:
             self._end(run)
 
-    def _end(self, *runs: _Run) -> None:
+    def _end(self, *runs: _PodRun) -> None:
         for one in runs:
             self._running.pop(one, None)
             self._ended[one] = None
@@ -100,7 +100,7 @@ class PrintedLogs(Beside):
             if not self.is_over and not self._ended:
                 await self.party.wait(Ms(self.world.now() + OFTEN) if self._running else None)
 
-    async def _read(self, run: _Run) -> None:
+    async def _read(self, run: _PodRun) -> None:
         ref = run.ref
         wanted = (
             Selection(POD, ref.namespace, labels=f"{OWNER}={ref.name}")
@@ -116,10 +116,10 @@ class PrintedLogs(Beside):
             ):
                 await self._follow(run, live, status)
 
-    async def _follow(self, run: _Run, pod: Live, status: Body) -> None:
+    async def _follow(self, run: _PodRun, pod: Live, status: Body) -> None:
         """What a container has printed since; of a run before this one, the rest."""
         name, restarts = text(status, "name"), number(status, "restartCount")
-        page = self._pages.setdefault((pod.uid, name), _Page())
+        page = self._pages.setdefault((pod.uid, name), _LogPage())
         asked = Logs(ref=pod.ref, container=name)
         lines: list[str] = []
         if restarts > page.run:
@@ -132,9 +132,9 @@ class PrintedLogs(Beside):
             who = f"{pod.ref.name}/{name}"
             self._tell(self._event(run, who, line))
 
-    def _event(self, run: _Run, who: str, line: str) -> Event:
+    def _event(self, run: _PodRun, who: str, line: str) -> Event:
         now, told = self.world.now(), Told.LOG_PRINTED
         return Event(now, told, run.step, run.ref, reason=who, sentence=line, cluster=run.cluster)
 
-    async def _ask(self, run: _Run, request: List | Logs) -> tuple[Outcome, ...]:
+    async def _ask(self, run: _PodRun, request: List | Logs) -> tuple[Outcome, ...]:
         return await ask(self.world, request, cluster=run.cluster, within=PATIENCE)
