@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
+from tidegate.report.places import forget_trees
 
 # What fails once shall fail again: a run that finds something new belongs on a developer's desk.
 # How long an example takes says how busy the machine is.
@@ -19,6 +20,12 @@ settings.load_profile("same")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite recorded output")
+
+
+@pytest.fixture(autouse=True)
+def no_trees() -> None:
+    """Each test stands where none has stood before."""
+    forget_trees()
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,16 @@ ACCOUNT = WEB.replace(
     "    spec:\n      containers", "    spec:\n      serviceAccountName: x\n      containers"
 )
 SECRET = f"{WEB}        envFrom: [{{secretRef: {{name: login}}}}]\n"
+QUOTA = (
+    "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: default},"
+    " spec: {hard: {pods: '0'}}}"
+)
+POLICY = """{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration,
+  metadata: {name: policy,
+    annotations: {sandbox.tidegate.dev/denies: images must come from registry.internal}},
+  webhooks: [{name: images.policy.example.org, sideEffects: None, admissionReviewVersions: [v1],
+    clientConfig: {url: "https://policy.example.org/pods"},
+    rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]}]}"""
 SOON = 5 * SECOND
 
 
@@ -57,12 +67,21 @@ class Case(NamedTuple):
     text: str
     effect: str
     cause: str
+    given: str = ""
 
 
 CASES = {
     "image": Case(WEB, "{effect: unpullable, when: {image: '*shop*'}}", "ImagePullBackOff: "),
     "secret": Case(SECRET, "", 'CreateContainerConfigError: secret "login" not found'),
     "account": Case(ACCOUNT, "", 'FailedCreate: Error creating: pods "web-'),
+    "quota": Case(WEB, "", "is forbidden: exceeded quota: small, requested: pods=1", QUOTA),
+    "webhook": Case(
+        WEB,
+        "",
+        'FailedCreate: Error creating: admission webhook "images.policy.example.org" denied the'
+        " request: images must come from registry.internal",
+        POLICY,
+    ),
     "node": Case(
         WEB, "{effect: unschedulable, when: {kind: Deployment}}", "FailedScheduling: 0/1 nodes"
     ),
@@ -75,10 +94,21 @@ CASES = {
 }
 
 
+SEEN = {
+    "image": "ImagePullBackOff",
+    "secret": "CreateContainerConfigError",
+    "account": "FailedCreate: error looking up service",
+    "quota": "FailedCreate: exceeded quota: small",
+    "webhook": "FailedCreate: denied by a webhook: images",
+}
+"""What the narrowest picture has room for."""
+
+
 def synced(case: Case, folder: Path, *words: str) -> Said:
     unit = write_unit(folder / "shop", web=case.text)
     scenario = folder / "scenario.yaml"
-    scenario.write_text(f"behaviours: [{case.effect}]\n")
+    given = f"given:\n  objects:\n  - {case.given}\n" if case.given else ""
+    scenario.write_text(f"behaviours: [{case.effect}]\n{given}")
     more = ("--scenario", str(scenario), "--timeout", "45s")
     return typed(folder, os.environ, ("sync", str(unit), "--sandbox", *more, *words))
 
@@ -98,7 +128,7 @@ def test_the_cause_is_told_in_lines_long_before_the_deadline(case: Case, tmp_pat
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-@pytest.mark.parametrize("name", ["image", "secret", "account"])
+@pytest.mark.parametrize("name", ["image", "secret", "account", "quota", "webhook"])
 def test_the_picture_shows_the_cause_within_seconds(
     name: str, columns: int, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
@@ -111,8 +141,7 @@ def test_the_picture_shows_the_cause_within_seconds(
 
     rows = frame(course, LiveView(width=columns - 1, height=12, title="default/shop"), now)
 
-    reason = {"image": "ImagePullBackOff", "secret": "CreateContainerConfigError"}
-    assert reason.get(name, "FailedCreate") in text_of(rows)
+    assert SEEN[name] in text_of(rows)
     check(f"cause-{name}-{columns}.txt", text_of(rows), pytestconfig)
 
 

@@ -99,7 +99,7 @@ def test_a_key_that_is_written_twice_is_refused(verb: tuple[str, ...], tmp_path:
 
     assert ran.code == 3
     assert "error[documents.duplicate]: the key `data.a` is written twice" in ran.stderr
-    assert "  at web.yaml:6:3 (data.a)" in ran.stderr
+    assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
 
 
 def test_an_overlay_reaches_its_base_outside_of_git_as_far_as_root_lets_it(tmp_path: Path) -> None:

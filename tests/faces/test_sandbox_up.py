@@ -134,15 +134,84 @@ async def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced(
 
 
 async def test_what_is_not_served_is_refused_and_said(console: Console) -> None:
-    await console.apply(SETTINGS)
+    token = await console.kubectl("create", "token", "default", code=1)
+    binary = await console.kubectl("create", "job", "once", "--image=busybox", code=1)
 
-    client_side = await console.kubectl(
-        "apply", "-f", "-", text=SETTINGS.replace("blue", "red"), code=1
+    assert "could not find the requested resource" in token
+    assert "no protobuf: apply a manifest instead" in binary
+
+
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: patched}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: patched}}
+  template:
+    metadata: {labels: {app: patched}}
+    spec:
+      containers:
+      - {name: web, image: "web:1", ports: [{containerPort: 80}]}
+      - {name: beside, image: "beside:1"}
+"""
+
+
+async def test_client_side_apply_changes_what_is_written_and_leaves_the_rest(
+    console: Console,
+) -> None:
+    await console.kubectl("apply", "-f", "-", text=WEB)
+    await console.kubectl("set", "image", "deploy/patched", "beside=beside:2")
+    newer = (
+        WEB.replace("web:1", "web:2").replace("  replicas: 1\n", "").replace("beside:1", "beside:3")
     )
-    scaled = await console.kubectl("create", "token", "default", code=1)
+    await console.kubectl("apply", "-f", "-", text=newer)
+    without = newer.replace('      - {name: beside, image: "beside:3"}\n', "")
 
-    assert "strategic merge patches are not served here" in client_side
-    assert "could not find the requested resource" in scaled
+    images = "jsonpath={.spec.template.spec.containers[*].image}"
+    both = await console.kubectl("get", "deploy", "patched", "-o", images)
+    await console.kubectl("apply", "-f", "-", text=without)
+    one = await console.kubectl("get", "deploy", "patched", "-o", images)
+
+    assert (both, one) == ("web:2 beside:3", "web:2")
+
+
+async def test_it_can_be_scaled_patched_and_restarted(console: Console) -> None:
+    await console.kubectl("apply", "-f", "-", text=WEB)
+
+    scaled = await console.kubectl("scale", "deploy/patched", "--replicas=3")
+    count = await console.kubectl("get", "deploy", "patched", "-o", "jsonpath={.spec.replicas}")
+    wrong = await console.kubectl(
+        "scale", "deploy/patched", "--current-replicas=1", "--replicas=2", code=1
+    )
+    await console.kubectl("patch", "deploy", "patched", "-p", '{"spec": {"replicas": 2}}')
+    await console.kubectl("rollout", "restart", "deploy/patched")
+    await console.kubectl("rollout", "status", "deploy/patched")
+
+    assert scaled == "deployment.apps/patched scaled\n"
+    assert count == "3"
+    assert "Expected replicas to be 1, was 3" in wrong
+
+
+async def test_logs_are_followed_and_nothing_can_be_run_in_a_container(console: Console) -> None:
+    job = await console.kubectl(
+        *("create", "job", "once", "--image=busybox", "--dry-run=client", "-o", "yaml")
+    )
+    await console.kubectl("apply", "-f", "-", text=job)
+    await console.kubectl("wait", "pod", "-l", "job-name=once", "--for=create", "--timeout=60s")
+    await console.kubectl("logs", "-f", "job/once", "--pod-running-timeout=60s")
+    phase = await console.kubectl(
+        "get", "pod", "-l", "job-name=once", "-o", "jsonpath={.items[0].status.phase}"
+    )
+    await console.kubectl("apply", "-f", "-", text=WEB)
+    await console.kubectl("rollout", "status", "deploy/patched")
+
+    refused = await console.kubectl("exec", "deploy/patched", "--", "ls", code=1)
+    node = await console.kubectl("get", "nodes", "--no-headers")
+
+    assert phase == "Succeeded"
+    assert "containers are simulated here" in refused
+    assert node.split()[:2] == ["node-1", "Ready"]
 
 
 async def test_changes_are_told_as_they_happen(console: Console) -> None:

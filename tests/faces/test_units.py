@@ -149,7 +149,7 @@ def test_a_repository_further_down_is_found(platform: Path) -> None:
 
     assert ran.returncode == 0, ran.stderr
     assert names(ran.stdout) == SHOWN
-    assert f"  at {platform}" in ran.stderr
+    assert f"  at {platform.name}\n" in ran.stderr
 
 
 def test_one_file_may_be_pointed_at() -> None:

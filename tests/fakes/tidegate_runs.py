@@ -1,4 +1,8 @@
-"""Verbs, each in a process of its own, as somebody types them; at the repo's root if not said."""
+"""Verbs, each in a process of its own, as somebody types them.
+
+If not said otherwise, that is where the files are: in the directory that is named, or at the root
+of this repository, where its examples are.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,15 @@ FIRST = "examples/first"
 
 def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Standard output is a pipe, and nothing of our own environment but the path is known."""
-    return tidegate_in(ROOT, *words, **environment)
+    return tidegate_in(_where_files_are(words), *words, **environment)
+
+
+def _where_files_are(words: tuple[str | Path, ...]) -> Path:
+    paths = [Path(word) for word in words]
+    if any((ROOT / path).exists() for path in paths if not path.is_absolute()):
+        return ROOT
+    folders = (path if path.is_dir() else path.parent for path in paths if path.is_absolute())
+    return next((folder for folder in folders if folder.is_dir()), ROOT)
 
 
 def tidegate_in(

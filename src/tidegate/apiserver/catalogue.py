@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tidegate.apiserver.scaling import RESPONSE, SCALE, SCALED
 from tidegate.documents import read
 from tidegate.model.objects import Json, Kind, Served
 from tidegate.model.reading import listed, mapping, mappings, text
@@ -122,6 +123,9 @@ def _discovered(one: Served, serving: Serving) -> Json:
         {"subresource": sub, "responseKind": kind, "verbs": [*_verbs_of(sub)]}
         for sub in one.subresources
     ]
+    if one.kind in SCALED:
+        scale = _response_kind(RESPONSE)
+        subresources.append({"subresource": SCALE, "responseKind": scale, "verbs": [*CHANGING]})
     return {**body, "subresources": subresources} if subresources else body
 
 
@@ -172,6 +176,10 @@ def resource_list(serving: Serving, group: str, version: str) -> Body | None:
             {**head, "name": f"{one.plural}/{sub}", "singularName": "", "verbs": [*_verbs_of(sub)]}
             for sub in one.subresources
         ]
+        if one.kind in SCALED:
+            scale = {"group": RESPONSE.group, "version": RESPONSE.version, "kind": RESPONSE.name}
+            name = f"{one.plural}/{SCALE}"
+            found.append({**head, **scale, "name": name, "verbs": [*CHANGING]})
     api_version = f"{group}/{version}".lstrip("/")
     return {
         "kind": "APIResourceList",

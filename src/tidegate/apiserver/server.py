@@ -5,6 +5,7 @@ Who calls must have the token; what a caller may do is not asked, as nowhere in 
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,11 +29,13 @@ from tidegate.apiserver.requests import (
     spot_of,
     write_of,
 )
+from tidegate.apiserver.scaling import SCALE, SCALED, change_of, scale_of
 from tidegate.apiserver.statuses import refused, status_of
-from tidegate.apiserver.switchboard import Switchboard
-from tidegate.model.objects import Kind, Live
+from tidegate.apiserver.switchboard import BEAT, Switchboard
+from tidegate.model.objects import Json, Kind, Live
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.world import facts
-from tidegate.world.calls import Get, Http, Kinds, List, Selection, Verb, Watch
+from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Verb, Watch, Write
 
 HOST = "127.0.0.1"
 JSON = "application/json"
@@ -41,6 +44,10 @@ WELL = ("/healthz", "/livez", "/readyz")
 NO_RESOURCE = "the server could not find the requested resource"
 THROUGH = ("", "status", "binding", "finalize")
 """What can be written of an object: itself, or one of these parts of it."""
+NOT_PLAYED = {
+    name: f"containers are simulated here, and nothing runs in them: `{name}` is not served"
+    for name in ("exec", "attach", "portforward", "proxy")
+}
 LARGEST = 16 * 1024 * 1024
 PARTING = 0.5
 """Seconds that answers under way have when the server ends; watches have no end of their own."""
@@ -130,10 +137,10 @@ class ApiServer:
             request.content_type,
             request.headers.get("User-Agent", "").partition("/")[0],
         )
+        if spot.subresource not in THROUGH:
+            return await self._part(request, asked)
         if request.method != "GET":
             return await self._write(request.method, asked)
-        if spot.subresource == "log":
-            return await self._log(asked)
         wanted = wanted_of(request.headers.get("Accept", ""), asked.query.get("includeObject", ""))
         if wanted.form is TellingForm.TABLE and found.kind in serving.columns:
             serving = await self._look()
@@ -142,9 +149,18 @@ class ApiServer:
             return await self._watch(request, asked, teller)
         return await (self._get(asked, teller) if spot.name else self._list(asked, teller))
 
+    async def _part(self, request: web.Request, asked: HttpAsked) -> web.StreamResponse:
+        """What an object has besides its text: its log, its scale, its containers."""
+        name = asked.spot.subresource
+        if name in NOT_PLAYED:
+            return _failure(501, "NotImplemented", NOT_PLAYED[name])
+        if name == SCALE and asked.served.kind in SCALED:
+            return await self._scale(request.method, asked)
+        if name == "log" and request.method == "GET":
+            return await self._log(request, asked)
+        return _not_found()
+
     async def _get(self, asked: HttpAsked, teller: Teller) -> web.StreamResponse:
-        if asked.spot.subresource not in THROUGH:
-            return _not_found()
         outcome = await self._board.ask(Get(asked.ref))
         if isinstance(outcome, facts.Done) and outcome.live:
             return _json(teller.one(outcome.live, self._board.now()))
@@ -157,15 +173,58 @@ class ApiServer:
         now = self._board.now()
         return _json(teller.page(outcome.items, outcome.version, outcome.resume, now))
 
-    async def _log(self, asked: HttpAsked) -> web.StreamResponse:
+    async def _log(self, request: web.Request, asked: HttpAsked) -> web.StreamResponse:
         outcome = await self._board.ask(logs_of(asked))
-        if isinstance(outcome, facts.Said):
+        if not isinstance(outcome, facts.Said):
+            return _refusal(outcome, asked)
+        if not asked.is_said("follow"):
             return web.Response(body=outcome.body, content_type="text/plain")
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        with suppress(*GONE):
+            await response.prepare(request)
+            await response.write(outcome.body)
+            await self._follow(response, asked)
+            await response.write_eof()
+        return response
+
+    async def _follow(self, response: web.StreamResponse, asked: HttpAsked) -> None:
+        """What a container prints from now on, until it has ended."""
+        whole = msgspec.structs.replace(logs_of(asked), tail=0)
+        before = await self._board.ask(whole)
+        told = len(before.body) if isinstance(before, facts.Said) else 0
+        while True:
+            found = await self._board.ask(Get(asked.ref))
+            is_running = isinstance(found, facts.Done) and found.live and _runs(found.live, whole)
+            printed = await self._board.ask(whole)
+            if isinstance(printed, facts.Said) and len(printed.body) > told:
+                await response.write(printed.body[told:])
+                told = len(printed.body)
+            if not is_running:
+                return
+            await asyncio.sleep(BEAT)
+
+    async def _scale(self, method: str, asked: HttpAsked) -> web.StreamResponse:
+        """Only how many replicas there shall be is changed."""
+        if method == "GET":
+            outcome = await self._board.ask(Get(asked.ref))
+        else:
+            body, version = change_of(asked.body)
+            agent = asked.query.get("fieldManager") or asked.agent
+            dry = "All" in asked.query.get("dryRun", "")
+            patch = Write(
+                verb=Verb.PATCH,
+                ref=asked.ref,
+                body=body,
+                manager=agent,
+                dry_run=dry,
+                version=version,
+            )
+            outcome = await self._board.ask(patch)
+        if isinstance(outcome, facts.Done) and outcome.live:
+            return _json(scale_of(outcome.live))
         return _refusal(outcome, asked)
 
     async def _write(self, method: str, asked: HttpAsked) -> web.StreamResponse:
-        if asked.spot.subresource not in THROUGH:
-            return _not_found()
         if method == "DELETE" and not asked.spot.name:
             return await self._delete_all(asked)
         write = write_of(method, asked)
@@ -224,6 +283,17 @@ class ApiServer:
                 return teller.bookmark(fact.version) if wants else b""
             case facts.Ended():
                 return error_event(refused(fact.outcome).body) if fact.outcome else b""
+
+
+def _runs(live: Live, wanted: Logs) -> bool:
+    """Whether the container that is meant may print more."""
+    pod: dict[str, Json] = msgspec.json.decode(live.body)
+    statuses = (
+        *mappings(pod, "status", "initContainerStatuses"),
+        *mappings(pod, "status", "containerStatuses"),
+    )
+    meant = (one for one in statuses if wanted.container in {"", text(one, "name")})
+    return any(bool(mapping(one, "state", "running")) for one in meant)
 
 
 def _success(asked: HttpAsked) -> bytes:

@@ -12,6 +12,7 @@ from tidegate.cli.window import Size
 from tidegate.errors import escaped, harmless
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.ending import has_failed, rollout_ending
 from tidegate.report.rollout.evidence import Evidence
@@ -40,7 +41,8 @@ class Records:
 
     def take(self, event: Event) -> None:
         self._course.take(event)
-        self._outlet.write(f"{harmless(msgspec.json.encode(event).decode())}\n")
+        told = msgspec.structs.replace(event, where=seen_text(event.where))
+        self._outlet.write(f"{harmless(msgspec.json.encode(told).decode())}\n")
 
     def look(self, now: Ms) -> None:
         """Time alone is no event."""

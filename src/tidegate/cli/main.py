@@ -26,6 +26,7 @@ from tidegate.cli.saying import (
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
 from tidegate.flows import spare_collections
+from tidegate.report.places import forget_trees, seen_error
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -149,6 +150,7 @@ def run_words(arguments: list[str]) -> int:
     """Run a verb as it is typed, show what went wrong, and give the exit code."""
     spare_collections()
     speak_json(_wants_json(arguments))
+    forget_trees()
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
@@ -215,11 +217,12 @@ def _wants_json(arguments: list[str]) -> bool:
 
 def _show(error: TidegateError) -> int:
     """The one place where errors are told."""
+    told = seen_error(error)
     if not speaks_json():
-        return _say(str(error), error.exit_code)
-    where = str(error.where) if error.where else None
-    document = {"code": error.code, "severity": "error", "sentence": error.problem}
-    say_document({**document, "where": where, "why": "", "fix": error.hint})
+        return _say(str(told), error.exit_code)
+    where = str(told.where) if told.where else None
+    document = {"code": told.code, "severity": "error", "sentence": told.problem}
+    say_document({**document, "where": where, "why": "", "fix": told.hint})
     return error.exit_code
 
 

@@ -14,6 +14,7 @@ from tidegate.cli.terminal import Outlet, ability_of
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found
 from tidegate.flows.preview import Preview
+from tidegate.report.places import seen_text
 from tidegate.report.plan import plan_rows
 from tidegate.report.plan_document import plan_out
 from tidegate.report.rollout.rows import plain
@@ -34,7 +35,7 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
             hand_out(msgspec.json.encode(document).decode())
             continue
         if len(previews) > 1:
-            say(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
         _show_plan(one)
     more = (finding for one in previews for finding in one.findings)
     return options.say_findings((*found.findings, *more))

@@ -72,7 +72,9 @@ async def show_rollout(
     target = session.target
     watched = PACE if screen.is_live and target.simulation is not None else None
     pace = watched if told["pace"] is None else told["pace"] or None
-    rolling = replace(rolling, pace=pace, within=told["timeout"], explains=True)
+    rolling = replace(
+        rolling, pace=pace, within=told["timeout"], explains=True, reads_logs=told["logs"]
+    )
     audience = screen if record is None else RecordedAudience(screen, record)
     ended = await roll_out(plan, session, rolling, audience)
     screen.end(ended.evidence, _commands(target, ended.result))

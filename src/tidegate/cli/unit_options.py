@@ -84,6 +84,7 @@ class Given(TypedDict, total=False):
     yes: bool
     engine: str
     timeout: Ms | None
+    logs: bool
     pace: float | None
     until: Ms
     kinds: tuple[str, ...]
@@ -262,6 +263,7 @@ PRUNING = (
 )
 WATCHING = (
     options.timeout,
+    click.option("--logs", is_flag=True, help="Show what the pods of hooks and Jobs print."),
     click.option(
         "--pace",
         type=click.FloatRange(min=0),

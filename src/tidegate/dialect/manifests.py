@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
+from posixpath import normpath
 
 import msgspec
 
@@ -138,7 +139,7 @@ class _Reading:
         is_marked = not is_definition or self._policy.order is Order.STAGES
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         ground = is_definition and self._policy.release is not None
-        ground = ground and is_crd_path(document.place.name)
+        ground = ground and is_crd_path(self._inside_chart(document.place.name))
         return Manifest(
             ref=ref,
             body=msgspec.json.encode(self._marked(body, ref, hook, is_marked=is_marked)),
@@ -152,6 +153,12 @@ class _Reading:
             ground=ground,
             hidden=hidden,
         )
+
+    def _inside_chart(self, name: str) -> str:
+        """A file of the unit's chart, without what leads to the chart."""
+        inside = name.rpartition("//")[2]
+        charts = (f"{normpath(one.path.lstrip('/'))}/" for one in self._unit.sources)
+        return next((inside.removeprefix(one) for one in charts if inside.startswith(one)), inside)
 
     def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, is_marked: bool) -> Body:
         """The body with what says whose it is; hooks of Helm's do not say of which release."""

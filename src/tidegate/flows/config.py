@@ -14,7 +14,7 @@ from tidegate.documents.decoding import decode_placed
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.flows.config_form import ConfigForm, Ground, LintForm, flaws
-from tidegate.flows.pointing import root_of
+from tidegate.flows.pointing import look_from
 from tidegate.model.config import (
     CONFIG_FILE,
     ChartMap,
@@ -37,7 +37,7 @@ MISSPELT = "tidegate.yml"
 def config_at(path: Path) -> Config:
     """What counts at a path; outside Git, only a file in the very directory does."""
     place = path.resolve()
-    return read_config(place, root_of(place if place.is_dir() else place.parent))
+    return read_config(place, look_from(place))
 
 
 def read_config(path: Path, root: Path) -> Config:
@@ -45,7 +45,7 @@ def read_config(path: Path, root: Path) -> Config:
     root, file = root.resolve(), _nearest(path.resolve(), root.resolve())
     if file is None:
         return Config()
-    ground, name = Ground(file.parent, root), called(file)
+    ground, name = Ground(file.parent, root), str(file)
     text = _read(file, root, name)
     form, place_of = decode_placed(
         text, name, ConfigForm, noun="configuration", check=lambda form: flaws(form, ground)
@@ -84,15 +84,9 @@ def _nearest(path: Path, root: Path) -> Path | None:
             return folder / CONFIG_FILE
         if (folder / MISSPELT).is_file():
             problem, hint = f"`{MISSPELT}` is not looked at", f"call it `{CONFIG_FILE}`"
-            where = Place(called(folder / MISSPELT))
+            where = Place(str(folder / MISSPELT))
             raise DocumentError("documents.file", problem, where=where, hint=hint)
     return None
-
-
-def called(file: Path) -> str:
-    """How people find a file: from here if it lies below, else in full."""
-    here = Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def _read(file: Path, root: Path, name: str) -> bytes:

@@ -113,9 +113,17 @@ class SourceFiles:
             at = self.at_field(place, event.field)
         return msgspec.structs.replace(event, where=str(replace(at, field="")))
 
-    def of_finding(self, finding: Finding) -> Finding:
-        """The finding at the line of its field."""
-        return self.of_findings([finding])[0]
+    def of_finding(self, finding: Finding, document: Document) -> Finding:
+        """What is said of an object, at the line of its field."""
+        place = finding.where
+        if place is None or not place.field:
+            return finding
+        file = self.file(place.name)
+        if file.is_template and not place.line:
+            found = file.in_template(*_named(document), path_in(document.body, place.field))
+        else:
+            found = self.at_field(place, place.field)
+        return msgspec.structs.replace(finding, where=replace(found, field=place.field))
 
     def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The findings, each at the line of its field; a file is looked through once for all."""

@@ -172,9 +172,8 @@ def _together(
     unknown = tuple(
         Unknown(one.sentence, one.where) for one in read if one.code.startswith(NOT_HAD)
     )
-    told = [
-        _as_rule(places.files.of_finding(one)) for one in read if not one.code.startswith(NOT_HAD)
-    ]
+    known = (one for one in read if not one.code.startswith(NOT_HAD))
+    told = [_as_rule(one) for one in places.files.of_findings(known)]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
         for rule, remark in look.remarks:

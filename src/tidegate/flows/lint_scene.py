@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from msgspec.structs import replace as replace_struct
 
@@ -71,7 +71,7 @@ def look_around(
     read = tuple(read)
     scan, files = found.scan, frozenset(found.scan.files)
     has_check = _checks(session, found.settings)
-    actors = tuple(actor for one in read for actor in _actors(one, files))
+    actors = tuple(actor for one in read for actor in _actors(one))
     sealed, octals = _texts(scan)
     graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
     overlays = tuple(_files(scan, scan.overlays.values()))
@@ -170,28 +170,15 @@ def _units(found: Found, read: Iterable[Read]) -> dict[UnitId, Unit]:
     return known
 
 
-def _actors(read: Read, files: Collection[str]) -> Iterator[Actor]:
+def _actors(read: Read) -> Iterator[Actor]:
     """Each object with its text; a namespace that nobody wrote down is at its unit's place."""
     unit = read.manifests.unit
-    documents = [_rooted(one, unit, files) for one in read.rendered.documents]
-    texts = {_key(one, unit): one for one in documents}
+    texts = {_key(one, unit): one for one in read.rendered.documents}
     for manifest in read.manifests.manifests:
         ref = manifest.ref
         home = ref.namespace or unit.destination.namespace
         document = texts.get((ref.kind.group, ref.kind.name, home, ref.name))
         yield Actor(unit, manifest, document or _made_up(unit, manifest))
-
-
-def _rooted(document: Document, unit: Unit, files: Collection[str]) -> Document:
-    """A template of a chart in this repository, with its place seen from the root."""
-    place = document.place
-    if place.name in files:
-        return document
-    for source in unit.sources:
-        name = posixpath.normpath(f"{source.path}/{place.name}")
-        if name in files:
-            return replace_struct(document, place=replace(place, name=name))
-    return document
 
 
 def _key(document: Document, unit: Unit) -> tuple[str, str, str, str]:

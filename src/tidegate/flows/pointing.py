@@ -21,6 +21,7 @@ from tidegate.errors import Place, RenderError, WordsError
 from tidegate.files import read_users_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
+from tidegate.flows.nearness import stand_before
 from tidegate.flows.reaching import reach_of
 from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
@@ -46,6 +47,7 @@ from tidegate.model.source import (
 )
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
+from tidegate.report.places import prefer_tree
 from tidegate.source.semver import read_range, read_version
 
 PACKED_CHART = ".tgz"
@@ -185,7 +187,7 @@ def _find(what: str, words: Words) -> _Tree:
     is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
     if revision or not (path.is_dir() or is_packed):
         raise _not_a_directory(what, revision)
-    root = root_of(path if path.is_dir() else path.parent, words.get("root"))
+    root = look_from(path, words.get("root"))
     *above, last = path.parts
     named = (*above, last.removesuffix(PACKED_CHART))
     return _Tree(LocalSource(str(root)), path.relative_to(root).as_posix(), named[1:])
@@ -286,6 +288,21 @@ def root_of(path: Path, bound: str | None = None) -> Path:
         return _within(path, Path(bound).resolve())
     found = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
     return found or reach_of(path)
+
+
+def look_from(path: Path, bound: str | None = None) -> Path:
+    """The repository of a path, in which places are told from now on."""
+    root = root_of(path if path.is_dir() else path.parent, bound)
+    if path.exists() and not path.match(STDIN_FILE):
+        stand_before(root)
+    return root
+
+
+def stand_again(what: str) -> None:
+    """Tell places in the repository of this path, where several were looked at."""
+    path = Path(what).resolve()
+    if path.exists():
+        prefer_tree(str(root_of(path if path.is_dir() else path.parent)))
 
 
 def _within(path: Path, root: Path) -> Path:

@@ -155,8 +155,11 @@ def _misspelt(unit: Unit, rendered: Rendered, files: SourceFiles) -> list[Findin
     A unit of a repository is rolled out all the same, as its controller does it.
     """
     order = unit.policy.order
-    found = (one for document in rendered.documents for one in find_misspelt(document, order))
-    misspelt = [files.of_finding(one) for one in found]
+    misspelt = [
+        files.of_finding(one, document)
+        for document in rendered.documents
+        for one in find_misspelt(document, order)
+    ]
     if not unit.id.kind:
         return misspelt
     twice = (error for document in rendered.documents for error in duplicate_errors(document))

@@ -31,7 +31,7 @@ from tidegate.errors import DialectError
 from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
-from tidegate.flows.rendering.charts import describe_chart
+from tidegate.flows.rendering.charts import describe_chart, inside_chart
 from tidegate.flows.rendering.outcome import attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
@@ -224,6 +224,6 @@ async def _sheet(
     labels = origin_labels(unit)
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
-        for one in rendered.documents
+        for one in (inside_chart(each, release) for each in rendered.documents)
     ]
     return sheet_of(rendered.key, await describe_chart(release, workshop), documents)

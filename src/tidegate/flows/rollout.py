@@ -9,10 +9,12 @@ from typing import Protocol
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
+from tidegate.flows.beside import Company
 from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.planning import Planned
+from tidegate.flows.printed import PrintedLogs
 from tidegate.flows.refreshing import ReadAgain, Refreshing
 from tidegate.flows.releases import ReleaseBooks, make_releases
 from tidegate.flows.session import Session, own_name
@@ -36,7 +38,8 @@ class Rolling:
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
     `statuses`: what is said on units' own objects. `releases`: the records of Helm releases.
-    `explains`: it is asked and told, meanwhile, why gates wait. `read_again`: makes the plan of
+    `explains`: it is asked and told, meanwhile, why gates wait. `reads_logs`: what hooks and Jobs
+    print is told, too. `read_again`: makes the plan of
     what is there by now; None where nobody can have changed it. `preflight`: a simulated cluster
     knows no more than the rules here, so it is asked about what they leave open only if all is
     asked about.
@@ -52,6 +55,7 @@ class Rolling:
     statuses: Statuses | None = None
     releases: ReleaseBooks | None = None
     explains: bool = False
+    reads_logs: bool = False
     read_again: ReadAgain | None = None
 
 
@@ -95,12 +99,9 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         placed = files.of_event(event) if event.field else event
         audience.emit(discretion.hide_in(placed))
 
-    causes = Causes(world, audience.course, background, tell) if rolling.explains else None
-
-    def emit(event: Event) -> None:
-        tell(event)
-        if causes is not None:
-            causes.hear(event)
+    causes = [Causes(world, audience.course, background, tell)] if rolling.explains else []
+    logs = [PrintedLogs(world, audience.course, tell)] if rolling.reads_logs else []
+    company = Company(tell, [*causes, *logs])
 
     async def follow(newer: Planned) -> None:
         nonlocal newest
@@ -111,7 +112,9 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
             rolling.statuses.take(await make_statuses(newer, session))
 
     refreshing = _refreshing(rolling, session, follow)
-    driver = make_driver(plan, session, rolling, emit, refreshing.ask if refreshing else None)
+    driver = make_driver(
+        plan, session, rolling, company.hear, refreshing.ask if refreshing else None
+    )
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
     story = (
@@ -119,7 +122,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         if refreshing is None
         else refreshing.drive(driver, plan.digest, until)
     )
-    result = Result(await (causes.beside(story) if causes else story))
+    result = Result(await company.beside(story))
     evidence = await inquire(world, audience.course, background())
     unread = refreshing.untold if refreshing else []
     untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))

@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from tidegate.apiserver.server import HOST, ApiServer, listening
 from tidegate.apiserver.switchboard import Switchboard
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import ClusterError
 from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.schema.builtin import release
+from tidegate.world.calls import Verb, Write
 from tidegate.world.protocol import World
 
 
@@ -50,6 +54,7 @@ async def serving(
     certificate, tls = make_certificate(home)
     time = asyncio.get_running_loop().create_task(board.run(), name="the time of a served world")
     try:
+        await board.ask(_well_node())
         answer = ApiServer(board, token).handle
         async with listening(answer, port=port, tls=tls) as found:
             address = f"https://{HOST}:{found}"
@@ -59,6 +64,15 @@ async def serving(
         (home / KUBECONFIG).unlink(missing_ok=True)
         time.cancel()
         await asyncio.wait((time,))
+
+
+def _well_node() -> Write:
+    """What the node's kubelet would say; simulated ones run pods and say nothing of themselves."""
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
+    status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": release()}}
+    body = msgspec.json.encode({"status": status})
+    ref = Ref(Kind("", "v1", "Node"), "", "node-1")
+    return Write(verb=Verb.PATCH, ref=ref, body=body, subresource="status", manager="kubelet")
 
 
 def _write_privately(path: Path, text: bytes) -> None:

@@ -121,7 +121,7 @@ def _of_unit(read: Read) -> WavesOfUnit:
             UnitWave(
                 phase=phases[phase].value,
                 wave=wave,
-                objects=tuple(_placed(unit, one) for one in mine),
+                objects=tuple(_placed(one) for one in mine),
             )
             for (phase, wave), mine in sorted(waves.items())
         ),
@@ -129,7 +129,7 @@ def _of_unit(read: Read) -> WavesOfUnit:
     )
 
 
-def _placed(unit: Unit, one: Manifest) -> PlacedObject:
+def _placed(one: Manifest) -> PlacedObject:
     notes = mapping(msgspec.json.decode(one.body), "metadata", "annotations")
-    where, is_marked = str(place_of(one.origin, unit) or ""), WAVE in notes or WEIGHT in notes
+    where, is_marked = str(place_of(one.origin) or ""), WAVE in notes or WEIGHT in notes
     return PlacedObject(one.ref, where, is_marked, one.deed is Deed.CREATE)

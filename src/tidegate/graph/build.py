@@ -154,7 +154,7 @@ class _Growing:
                 unit=unit.id,
                 ref=ref,
                 step=step,
-                where=place_of(manifest.origin, unit) or unit.where,
+                where=place_of(manifest.origin) or unit.where,
                 gates=gates,
                 checked=check.checked,
                 unseen=check.unseen,

@@ -38,13 +38,10 @@ class StepIndex:
         return self._spots.get(spot, NOWHERE), False
 
 
-def place_of(origin: str, unit: Unit) -> Place | None:
-    """Where an object stands; a template of a chart is looked for in the repository."""
+def place_of(origin: str) -> Place | None:
+    """Where an object stands, as its manifest says it."""
     found = _ORIGIN.fullmatch(origin)
     if found is None or not found["name"]:
         return None
-    name, line = found["name"], int(found["line"] or 0)
-    chart = unit.sources[0].path if len(unit.sources) == 1 else "."
-    if not line and name.startswith(("templates/", "crds/")) and chart not in {"", "."}:
-        name = f"{chart}/{name}"
-    return Place(name, line, int(found["column"] or 0), found["field"] or "")
+    line, column = int(found["line"] or 0), int(found["column"] or 0)
+    return Place(found["name"], line, column, found["field"] or "")

@@ -68,6 +68,8 @@ class Told(StrEnum):
     GATE_WAITING = "gate.waiting"
     GATE_EXPLAINED = "gate.explained"
     """Why an object is not ready that a gate waits for; nothing: no cause is known any more."""
+    LOG_PRINTED = "log.printed"
+    """A line of a pod of a hook or a Job; the reason names pod and container."""
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
     RETRY_PLANNED = "retry.planned"

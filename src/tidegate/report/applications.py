@@ -182,17 +182,13 @@ def application_document(row: ApplicationRow) -> Body:
     Values of charts, patches and what controllers copy of them may be secret.
     """
     spec, status = mapping(row.own, "spec"), mapping(row.live, "status")
-    resources: list[Json] = [_resource_document(one) for one in row.resources]
+    resources: list[Json] = [resource_document(one) for one in row.resources]
     sources: list[Json] = [
         {
             "repoURL": without_user(text(one, "repoURL")),
             **{key: one[key] for key in SHOWN_OF_SOURCE if key in one},
         }
         for one in _sources(spec)
-    ]
-    history: list[Json] = [
-        {key: one[key] for key in ("id", "revision", "deployedAt") if key in one}
-        for one in mappings(status, "history")
     ]
     return {
         "apiVersion": text(row.own, "apiVersion"),
@@ -207,11 +203,19 @@ def application_document(row: ApplicationRow) -> Body:
             "sync": {"status": row.sync, "revision": text(status, "sync", "revision")},
             "health": {"status": str(row.verdict.health), "message": row.verdict.sentence},
             "conditions": [*mappings(status, "conditions")],
-            "history": history,
+            "history": history_documents(row),
             "resources": resources,
         },
         "wave": row.wave,
     }
+
+
+def history_documents(row: ApplicationRow) -> list[Json]:
+    """What was rolled out before, the oldest first."""
+    return [
+        {key: one[key] for key in ("id", "revision", "deployedAt") if key in one}
+        for one in mappings(row.live, "status", "history")
+    ]
 
 
 def head_document(body: Body) -> Body:
@@ -222,7 +226,7 @@ def head_document(body: Body) -> Body:
     return {**head, "annotations": {key: notes[key] for key in (WAVE,) if key in notes}}
 
 
-def _resource_document(one: ResourceRow) -> Json:
+def resource_document(one: ResourceRow) -> Json:
     return {
         "group": one.ref.kind.group,
         "version": one.ref.kind.version,

@@ -12,6 +12,7 @@ from tidegate.model.bands import Bands
 from tidegate.model.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Json
+from tidegate.report.places import seen_text
 
 Part = tuple[Json, Place]
 """A mapping with one key, or a list of one, and where it is written."""
@@ -23,9 +24,30 @@ def config_lines(config: Config) -> Iterator[str]:
     """Every key, with the line that says it or that it is the default."""
     rows = [*_rows(config)]
     width = max((len(text) for text, note in rows if note), default=0)
-    yield f"# {foreign(config.file) or f'there is no {CONFIG_FILE}'}"
+    yield f"# {foreign(seen_text(config.file)) or f'there is no {CONFIG_FILE}'}"
     for text, note in rows:
         yield f"{text:{width}}  # {note}" if note else text
+
+
+def config_document(config: Config) -> Json:
+    """All of it, for programs."""
+    document: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(config))
+    return {**_seen_in(document), "file": seen_text(config.file)}
+
+
+def _seen_in(part: dict[str, Json]) -> dict[str, Json]:
+    """With each place as the user would write it."""
+    found = {key: _seen(value) for key, value in part.items()}
+    where = found.get("where")
+    if isinstance(where, dict):
+        found["where"] = {**where, "name": seen_text(str(where["name"]))}
+    return found
+
+
+def _seen(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_seen(one) for one in value]
+    return _seen_in(value) if isinstance(value, dict) else value
 
 
 def _rows(config: Config) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from msgspec import structs
 from tidegate.errors import Place, TidegateError, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+from tidegate.report.places import seen, seen_within
 
 NOWHERE = Place("")
 
@@ -37,9 +38,22 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     )
 
 
+def seen_finding(one: Finding) -> Finding:
+    """As it is told: files as the user would write them."""
+    return structs.replace(
+        one,
+        sentence=seen_within(one.sentence),
+        where=one.where and seen(one.where),
+        why=seen_within(one.why),
+        fix=seen_within(one.fix),
+        story=tuple(map(seen_within, one.story)),
+        also=tuple(map(seen, one.also)),
+    )
+
+
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Each once, errors first, in the order of their places; the same of several places is one."""
-    ordered = in_order(findings)
+    ordered = map(seen_finding, in_order(findings))
     places: dict[Finding, list[Finding]] = {}
     for one in ordered:
         places.setdefault(structs.replace(one, where=None), []).append(one)
@@ -55,6 +69,7 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 def finding_document(one: Finding) -> dict[str, Json]:
     """As programs read it."""
+    one = seen_finding(one)
     return {
         "code": one.code,
         "severity": one.severity.value,

@@ -9,6 +9,7 @@ from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
 from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import count, name_from, name_step, name_unit
 from tidegate.report.rollout.rows import Row, Span, Style
 
@@ -112,7 +113,9 @@ def _reason(edge: Edge, before: Step, own: UnitId) -> str:
     other = name_from(own, before.unit)
     if edge.because is Because.PARENT:
         return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {other}"
-    file, _, _ = edge.where.partition(" (")  # the field is what the reason is called after
+    file, _, _ = seen_text(edge.where).partition(
+        " ("
+    )  # the field is what the reason is called after
     where = f", {file}" if file else ""
     return f"after {other} ({edge.because}{where})"
 

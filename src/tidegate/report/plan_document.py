@@ -18,6 +18,7 @@ from tidegate.model.plan import (
     items_of,
     public_digest,
 )
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import name_step, name_unit
 
 VERSION = 1
@@ -141,7 +142,7 @@ def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
         name=ref.name,
         operation=str(operation),
         hook=item.hook is not None,
-        where=item.origin,
+        where=seen_text(item.origin),
         fields=tuple(FieldOut(one.path, one.before, one.after) for one in changes),
         because=difference.because if difference else (),
         object=msgspec.Raw(item.body) if is_open else NONE,

@@ -12,6 +12,7 @@ from tidegate.model.objects import Json
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
 from tidegate.report.masking import masked
+from tidegate.report.places import seen_error, seen_text
 
 
 def show(
@@ -29,7 +30,7 @@ def show(
             case "json":
                 yield f"{to_json(body).decode()}\n"
             case _:
-                origin = f"# {escaped(str(document.place))}\n" if origins else ""
+                origin = f"# {escaped(seen_text(document.place))}\n" if origins else ""
                 yield f"---\n{origin}{to_yaml(body)}"
 
 
@@ -45,7 +46,7 @@ def unit_line(
         "unit": unit,
         "entry": entry,
         "objects": [masked(document.body, paths) for document, paths in objects],
-        **{name: [str(one) for one in errors] for name, errors in said.items()},
+        **{name: [str(seen_error(one)) for one in errors] for name, errors in said.items()},
         "findings": [finding_document(one) for one in findings],
     }
     return to_json(line).decode()
@@ -53,10 +54,10 @@ def unit_line(
 
 def talk(*, notes: Iterable[TidegateError], unknown: Mapping[str, TidegateError]) -> Iterator[str]:
     """What else there is to say: notes on the objects, and which objects are not known and why."""
-    yield from map(str, notes)
+    yield from (str(seen_error(one)) for one in notes)
     for what, why in unknown.items():
         yield escaped(f"not known: {what}")
-        yield str(why)
+        yield str(seen_error(why))
 
 
 def _name(body: dict[str, Json]) -> str:

@@ -9,6 +9,7 @@ from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
 from tidegate.report.findings import finding_document
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import count, name_from
 from tidegate.report.tables import table_lines
 
@@ -46,7 +47,7 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
         or "-",
         _after(row) or "-",
         _state(row),
-        str(unit.where or "-"),
+        seen_text(unit.where) or "-",
     )
 
 
@@ -88,7 +89,7 @@ def _unit(row: UnitRow) -> dict[str, Json]:
         "name": unit.id.name,
         "parent": str(unit.parent) if unit.parent else None,
         "entry": unit.parent is None,
-        "place": str(unit.where) if unit.where else None,
+        "place": seen_text(unit.where) or None,
         "sources": [{"place": one.place, "path": one.path} for one in unit.sources],
         "destination": {
             "cluster": unit.destination.cluster,

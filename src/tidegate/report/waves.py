@@ -9,6 +9,7 @@ from tidegate.model.finding import Finding
 from tidegate.model.objects import Json, Ref
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import PHASES, fold, name_from
 from tidegate.report.rollout.rows import cells
 from tidegate.report.units import short_place
@@ -217,7 +218,7 @@ def _unit(one: WavesOfUnit) -> Json:
     return {
         "unit": str(one.unit),
         "source": one.source,
-        "place": one.where or None,
+        "place": seen_text(one.where) or None,
         "order": one.order,
         "whole": one.is_whole,
         "objects": total,
@@ -241,7 +242,7 @@ def _object(one: PlacedObject) -> Json:
         "kind": kind.name,
         "namespace": one.ref.namespace,
         "name": one.ref.name,
-        "place": one.where or None,
+        "place": seen_text(one.where) or None,
         "withWave": one.is_marked,
         "made": one.is_made,
     }

@@ -131,10 +131,12 @@ class Trouble:
 @pytest.mark.parametrize(
     "trouble",
     [
-        Trouble("fail", "template", Place("templates/config.yaml", 9, 7), "is not ready"),
-        Trouble("required", "template", Place("templates/config.yaml", 7, 16), "set a password"),
-        Trouble("include", "template", Place("templates/_inner.tpl", 3, 11), "nil pointer"),
-        Trouble("yaml", "yaml", Place("templates/config.yaml"), "line 6"),
+        Trouble("fail", "template", Place("broken/templates/config.yaml", 9, 7), "is not ready"),
+        Trouble(
+            "required", "template", Place("broken/templates/config.yaml", 7, 16), "set a password"
+        ),
+        Trouble("include", "template", Place("broken/templates/_inner.tpl", 3, 11), "nil pointer"),
+        Trouble("yaml", "yaml", Place("broken/templates/config.yaml"), "line 6"),
     ],
     ids=lambda trouble: trouble.how,
 )
@@ -150,14 +152,14 @@ async def test_a_template_that_breaks_is_named_with_its_line(
 async def test_an_error_in_a_partial_says_who_came_there(workers: Workers) -> None:
     error = await refused(a_release("broken", values={"how": "include"}), workers)
 
-    assert error.hint == "reached from templates/config.yaml:11:13"
+    assert error.hint == "reached from broken/templates/config.yaml:11:13"
 
 
 async def test_a_template_that_cannot_be_parsed_is_named_with_its_line(workers: Workers) -> None:
     error = await refused(a_release("unparsable"), workers)
 
     assert error.code == "render.helm.template"
-    assert error.where == Place("templates/config.yaml", 6)
+    assert error.where == Place("unparsable/templates/config.yaml", 6)
 
 
 async def test_values_that_do_not_fit_the_schema_are_named_by_their_path(workers: Workers) -> None:

@@ -131,24 +131,28 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
 @app.command()
 @called_argument(KINDS)
 @takes((PLACE,), LOOKING)
+@options.text_or_json
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application, wave by wave.
 
     \b
     Examples:
       tidegate app resources database
+      tidegate app resources database -o json
     """
-    from tidegate.report.applications import resource_lines
+    from tidegate.report.applications import resource_document, resource_lines
 
-    told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], resource_lines(row.resources, room_on(sys.stdout)))
+    documents = map(resource_document, row.resources)
+    lines = resource_lines(row.resources, room_on(sys.stdout))
+    options.show(told["output"], documents, lines)
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
 @takes((PLACE,), LOOKING)
+@options.text_or_json
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
 
@@ -158,11 +162,10 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
-    from tidegate.report.applications import history_lines
+    from tidegate.report.applications import history_documents, history_lines
 
-    told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], history_lines(row))
+    options.show(told["output"], history_documents(row), history_lines(row))
     return options.say_findings(findings)
 
 
@@ -237,7 +240,7 @@ for _verb in ("set", "unset", "edit", "patch"):
 
 def _read(names: tuple[str, ...], told: Given) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
     """The Applications that are meant, compared with what lives, and what was found on the way."""
-    doing = say_first("looking at Applications", quiet=told["output"] != "wide")
+    doing = say_first("looking at Applications", quiet=told["output"] not in {"wide", "text"})
     from tidegate.cli.asking import in_found, pointed_of
 
     read = _reader(names, told)

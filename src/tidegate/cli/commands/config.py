@@ -25,7 +25,7 @@ def config(path: Path, output: str) -> None:
       tidegate config -o json
     """
     from tidegate.flows.config import config_at
-    from tidegate.report.config import config_lines
+    from tidegate.report.config import config_document, config_lines
 
     found = config_at(path)
-    options.show(output, [found], config_lines(found))
+    options.show(output, [config_document(found)], config_lines(found))

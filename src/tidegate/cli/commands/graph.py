@@ -12,6 +12,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out, say
 from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
+from tidegate.report.places import seen_text
 
 if TYPE_CHECKING:
     from tidegate.report.graph.picture import GraphStory
@@ -58,7 +59,7 @@ def graph(what: str, **told: Unpack[Given]) -> int:
     for family, (graphed, story) in zip(found.families, stories, strict=False):
         options.say_notes(graphed.planned.notes)
         if output == "text" and len(stories) > 1:
-            say(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
         for line in _lines(output, story):
             (say if output == "text" else hand_out)(line)
     more = (finding for graphed, _ in stories for finding in graphed.planned.findings)

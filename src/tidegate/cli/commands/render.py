@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.option("--revision", default="", help="A branch, tag, commit, version or range of a URL.")
 @click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")
-@click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, help="A chart's namespace."
+)
 @takes(NARROWING)
 @options.values
 @options.parameters
@@ -61,6 +63,7 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
     doing = say_first(f"rendering {', '.join(what)}")
     from tidegate.cli.asking import pointed_of, setting_of
     from tidegate.cli.running import run
+    from tidegate.flows.pointing import stand_again
     from tidegate.flows.render import render_pointed
 
     if told["name"] and len(what) > 1:
@@ -70,6 +73,7 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
     doing.clear()
     codes = [0]
     for one, made in zip(what, results, strict=True):
+        stand_again(one)
         codes += [
             _show(one, part, output=told["output"], origins=told["origins"]) for part in made.parts
         ]
@@ -80,6 +84,7 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
 def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
     """Objects to standard output, the rest to standard error. Gives the exit code."""
     from tidegate.flows.rendering import Unrendered
+    from tidegate.report.places import seen_error
     from tidegate.report.rendered import show, talk, unit_line
 
     result = part.result
@@ -89,7 +94,7 @@ def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
         hand_out(unit_line(names, part.objects, said, part.findings))
     if isinstance(result, Unrendered):
         for error in result.errors:
-            say_lines(str(error), err=True)
+            say_lines(str(seen_error(error)), err=True)
         return max(error.exit_code for error in result.errors)
     shown = () if output == "units" else part.objects
     for text in show(shown, form=output, origins=origins):

@@ -10,6 +10,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import say
 from tidegate.cli.unit_options import NARROWING, UNIT, Given, takes
+from tidegate.report.places import seen_text
 
 
 @click.command()
@@ -54,7 +55,7 @@ def waves(what: str, **told: Unpack[Given]) -> int:
         options.say_notes(planned.notes)
         findings = (*findings, *planned.findings)
         if output == "table" and len(inventories) > 1:
-            say(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
         document = waves_document(inventory, (*found.findings, *planned.findings))
         options.show(output, [document], waves_lines(inventory, room_on(sys.stdout)))
     if output != "json":

@@ -51,7 +51,7 @@ from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.field_places import SourceFiles
-from tidegate.flows.pointing import Pointed, point_at, root_of
+from tidegate.flows.pointing import Pointed, look_from, point_at
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.health.lua import NO_RULES, LuaRules
 from tidegate.model.config import Config, Switch
@@ -161,7 +161,7 @@ def _look(what: str, bound: str | None) -> _Target:
     path = Path(what).resolve()
     if not path.exists():
         return _Target()
-    root = root_of(path if path.is_dir() else path.parent, bound)
+    root = look_from(path, bound)
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
     return _Target(path, root, is_tree, is_file, config_at(path))

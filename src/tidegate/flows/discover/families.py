@@ -216,7 +216,7 @@ def _seen_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
 def _child(unit: Unit, parent: Unit) -> Unit:
     """The unit as its parent brings it: into the cluster that its parent deploys to."""
     home, replace = parent.destination.cluster, msgspec.structs.replace
-    unit = replace(unit, parent=parent.id, where=_placed(unit.where, parent))
+    unit = replace(unit, parent=parent.id)
     if not home:
         return unit
     return replace(
@@ -228,15 +228,6 @@ def _child(unit: Unit, parent: Unit) -> Unit:
             for one in unit.dependencies
         ),
     )
-
-
-def _placed(where: Place | None, parent: Unit) -> Place | None:
-    """A template of a chart is seen from the chart; people look for it in the repository."""
-    chart = parent.sources[0].path if len(parent.sources) == 1 else "."
-    is_template = where is not None and not where.line and where.name.startswith("templates/")
-    if where is None or not is_template or chart == ".":
-        return where
-    return Place(f"{chart}/{where.name}", field=where.field)
 
 
 def family_of(node: _Node, scan: Scan) -> Family:

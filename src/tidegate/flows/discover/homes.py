@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
-from tidegate.flows.config import called
 from tidegate.flows.discover.scan import Scan, folders_of
+from tidegate.flows.nearness import stand_before
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.source import DeclaredSource, GitSource, SourceObject, SourceRef
@@ -97,10 +97,11 @@ def _at(
         code="units.home",
         severity=Severity.NOTE,
         sentence=f"`{without_password(url)}` is taken for this directory",
-        where=Place(called(place.root)),
+        where=Place("."),
         why=f"{hits} of the {all_asked} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
+    stand_before(place.root)
     home = Checkout(url, place.root, always=True)
     return Homes(replace(setting, maps=(*setting.maps, home)), place, (finding,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
 from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm import DependencyError, render
+from tidegate.render.helm.files import in_tree
 from tidegate.render.helm.sheets import ChartSheet, describe
 from tidegate.source import Access, fetch
 
@@ -59,10 +61,21 @@ async def render_chart(release: Release, workshop: Workshop, how: ChartWay = WHO
             raise_all(tuple(one.why for one in weakened))
             raise
         if isinstance(tried, Sealed):
-            return replace(tried, weakened=weakened)
+            documents = tuple(
+                msgspec.structs.replace(one, place=in_tree(one.place, release.chart))
+                for one in tried.documents
+            )
+            return replace(tried, documents=documents, weakened=weakened)
         fetched, unknown = await _fetch(tried, release, workshop)
         weakened += unknown
         release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+
+
+def inside_chart(document: Document, release: Release) -> Document:
+    """With its place seen from the chart, as Helm names it."""
+    where, chart = document.place, posixpath.normpath(release.chart.lstrip("/"))
+    name = where.name.rpartition("//")[2].removeprefix(f"{chart}/")
+    return msgspec.structs.replace(document, place=replace(where, name=name))
 
 
 async def describe_chart(release: Release, workshop: Workshop) -> ChartSheet:

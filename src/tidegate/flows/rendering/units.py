@@ -17,7 +17,7 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, RenderError, TidegateError, errors_of
+from tidegate.errors import Place, RenderError, TidegateError, errors_of, foreign, without_user
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.charts import chart_key
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
@@ -39,6 +39,14 @@ from tidegate.model.rendering import (
     Overlay,
     Request,
     Restriction,
+)
+from tidegate.model.source import (
+    ChartSource,
+    GitSource,
+    OciSource,
+    Snapshot,
+    SourceObject,
+    SourceRef,
 )
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.glimpse import Marks
@@ -87,7 +95,8 @@ async def render_unit(
             asked = None
             if one.request is not None:
                 asked = await settle(one, tree, refs, cluster, workshop)
-                parts.append(await _render(asked, one, unit, workshop, find_data))
+                part = await _render(asked, one, unit, workshop, find_data)
+                parts.append(_named_after(tree, part, workshop))
             built.append(BuiltTree(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
         rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
         rendered = replace(rendered, built=tuple(built))
@@ -100,6 +109,31 @@ async def render_unit(
         if ours is None or others is not None:
             raise
         return Unrendered(tuple(errors_of(ours)))
+
+
+def _named_after(tree: Snapshot, rendered: Rendered, workshop: Workshop) -> Rendered:
+    """With the places of what was fetched told by its address: nobody has such a file here."""
+    home = tree.taken_from or tree.root
+    if not home.is_relative_to(workshop.setting.cache.root):
+        return rendered
+    label = foreign(_address(tree.source))
+    documents = (
+        msgspec.structs.replace(one, place=replace(one.place, name=f"{label}//{one.place.name}"))
+        for one in rendered.documents
+    )
+    return replace(rendered, documents=tuple(documents))
+
+
+def _address(source: SourceRef | SourceObject) -> str:
+    match source:
+        case GitSource(url, at):
+            return without_user(f"{url}@{at}")
+        case ChartSource(repository, chart, version):
+            return without_user(f"{repository}/{chart}@{version or 'latest'}")
+        case OciSource(url):
+            return without_user(url)
+        case _:
+            return str(source)
 
 
 def _tool_of(asked: Request | None) -> str:

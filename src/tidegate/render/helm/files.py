@@ -7,7 +7,9 @@ the root of the source, and not too large. Runs in the worker.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tidegate.errors import Place, RenderError, foreign
@@ -41,6 +43,12 @@ def astray(why: Stray, shown: str) -> RenderError:
     problem = f"`{foreign(shown)}` leads out of the source"
     hint = "keep charts, values and what they link to inside one source"
     return RenderError("render.helm.outside", problem, where=place, hint=hint)
+
+
+def in_tree(place: Place, chart: str) -> Place:
+    """A place in a chart, seen from the root of its source, as people look for it."""
+    name = posixpath.normpath(posixpath.join(chart.lstrip("/"), place.name))
+    return replace(place, name=name)
 
 
 def read_text(path: Path, *, shown: str) -> str | None:

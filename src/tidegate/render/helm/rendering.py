@@ -25,6 +25,7 @@ from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
 from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching
+from tidegate.render.helm.files import in_tree
 
 HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
@@ -67,11 +68,16 @@ async def helm_workers(
 async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     """The objects of a release: CRDs first, then template by template in the order of their paths.
 
-    A document's place is the template's path inside the chart.
+    A document's place is the template's path inside the chart, which may lie elsewhere the next
+    time. Where something is wrong, that is told as seen from the root of the source.
     """
     rendered = await ask(release, workers)
     crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
-    return (*crds, *_objects(rendered.templates))
+    try:
+        return (*crds, *_objects(rendered.templates))
+    except RenderError as error:
+        error.where = error.where and in_tree(error.where, release.chart)
+        raise
 
 
 async def ask(release: Release, workers: Workers) -> Templated:

@@ -10,6 +10,7 @@ import re
 from helm_python.errors import HelmChartLoadError, HelmError, HelmRenderError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.helm.files import in_tree
 
 # `execution error at (web/templates/a.yaml:3:5): why`, from `fail`, `required` and the parser.
 _AT = re.compile(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
@@ -55,17 +56,17 @@ def _template(text: str, chart: str) -> RenderError:
     if not stops:
         problem = f"the chart cannot be rendered: {foreign(_tail(text))}"
         return RenderError("render.helm.template", problem, where=Place(chart))
-    place = _place(stops[-1])
+    place = _place(stops[-1], chart)
     why = _reason(text[stops[-1].end() :])
-    hint = f"reached from {_place(stops[0])}" if len(stops) > 1 else ""
+    hint = f"reached from {_place(stops[0], chart)}" if len(stops) > 1 else ""
     problem = f"the template cannot be rendered: {foreign(why)}"
     return RenderError("render.helm.template", problem, where=place, hint=hint)
 
 
-def _place(stop: re.Match[str]) -> Place:
+def _place(stop: re.Match[str], chart: str) -> Place:
     # Go counts lines from one and columns from zero.
     column = int(stop["column"]) + 1 if stop["column"] else 0
-    return Place(inside_chart(stop["file"]), int(stop["line"] or 0), column)
+    return in_tree(Place(inside_chart(stop["file"]), int(stop["line"] or 0), column), chart)
 
 
 def _reason(rest: str) -> str:

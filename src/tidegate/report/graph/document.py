@@ -15,6 +15,7 @@ from tidegate.model.graph import (
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Edge
 from tidegate.report.graph.picture import GraphStory, shown_nodes
+from tidegate.report.places import seen_text
 
 SCHEMA = "tidegate.dev/graph/v1"
 Body = dict[str, Json]
@@ -73,7 +74,7 @@ def _node(graph: Graph, one: GraphNode) -> Body:
         "unit": str(one.unit) if one.unit else None,
         "ref": _ref(one.ref),
         "step": graph.steps[one.step].id if one.step >= 0 else None,
-        "place": str(one.where) if one.where else None,
+        "place": seen_text(one.where) or None,
         "gates": one.gates,
         "checked": one.checked,
         "hook": one.hook,
@@ -105,7 +106,7 @@ def _order(one: Edge) -> Body:
         "after": one.after,
         "reason": one.because.value,
         "strength": one.strength.value,
-        "place": one.where or None,
+        "place": seen_text(one.where) or None,
     }
 
 
@@ -126,7 +127,7 @@ def _edge(one: GraphEdge, *, is_inverted: bool) -> Body:
         "inForce": one.in_force,
         "certain": one.certain,
         "inverted": is_inverted,
-        "place": str(one.where) if one.where else None,
+        "place": seen_text(one.where) or None,
     }
 
 
@@ -143,7 +144,7 @@ def _lack(one: MissingThing) -> Body:
                 "name": asker.name,
                 "field": path_text(asker.field) if asker.field else None,
                 "effect": asker.effect.value,
-                "place": str(asker.where) if asker.where else None,
+                "place": seen_text(asker.where) or None,
             }
             for asker in one.askers
         ],
@@ -158,7 +159,7 @@ def _wait(one: WaitLink) -> Body:
     return {
         "who": one.who,
         "why": one.why,
-        "place": str(one.where) if one.where else None,
+        "place": seen_text(one.where) or None,
         "node": one.node,
         "edge": one.edge,
     }

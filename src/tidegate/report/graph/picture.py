@@ -24,6 +24,7 @@ from tidegate.model.graph import (
 )
 from tidegate.model.operators import Effect
 from tidegate.model.unit import Strength, UnitId
+from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import name_step
 
 CROWD = 8
@@ -126,7 +127,7 @@ def make_picture(story: GraphStory) -> GraphPicture:
         key = boxes[name] = f"u{number}"
         waves = tuple(_waves(graph, steps.get(name, []), key, homes))
         column = min((columns[one.number] for one in steps.get(name, [])), default=0)
-        where = str(unit.where or "")
+        where = seen_text(unit.where)
         box = PictureBox(key, unit.name, column, waves, where, name in critical, name)
         picture.boxes.append(box)
     outside = _outside(graph, story, homes)
@@ -192,7 +193,7 @@ def _items(nodes: list[GraphNode], key: str, homes: dict[int, str]) -> Iterator[
         for one in mine:
             homes[one.number] = f"{key}n{one.number}"
             label = f"{one.name}{' (hook)' if one.hook else ''}"
-            yield PictureItem(homes[one.number], label, (one.number,), str(one.where or ""))
+            yield PictureItem(homes[one.number], label, (one.number,), seen_text(one.where))
 
 
 def _outside(graph: Graph, story: GraphStory, homes: dict[int, str]) -> PictureBox | None:
@@ -232,7 +233,7 @@ def _ties_of_units(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[PictureTi
                 label,
                 Strength.HARD,
                 is_parent=edge.tie is Tie.PARENT,
-                title=str(edge.where or ""),
+                title=seen_text(edge.where),
             )
     for link in graph.order:
         one, other = steps.get(link.before), steps.get(link.after)
@@ -245,7 +246,7 @@ def _ties_of_units(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[PictureTi
         key = (str(ends[0]), str(ends[1]), str(link.because))
         if key not in told:
             told.add(key)
-            yield PictureTie(key[0], key[1], key[2], link.strength, title=link.where)
+            yield PictureTie(key[0], key[1], key[2], link.strength, title=seen_text(link.where))
 
 
 _NOBODY = UnitId("", "", "", "")

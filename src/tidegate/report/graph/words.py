@@ -22,6 +22,7 @@ from tidegate.model.operators import Effect
 from tidegate.model.plan import Because
 from tidegate.model.unit import UnitId
 from tidegate.report.graph.picture import GraphStory
+from tidegate.report.places import seen_text, seen_within
 from tidegate.report.rollout.names import count, fold, name_from, name_step, seconds
 
 MOST_ASKERS = 3
@@ -137,7 +138,7 @@ def _found_lines(story: GraphStory) -> Iterator[str]:
     for wrong in story.graph.misread:
         node = story.graph.nodes[wrong.node]
         said = f"`{foreign(wrong.said)}` in `{wrong.annotation}` of {node.name}"
-        yield f"{said} says nothing, {node.where}"
+        yield f"{said} says nothing, {seen_text(node.where)}"
     if story.lacks:
         yield "nobody in the repository brings:"
         yield from (f"  {line}" for line in lack_lines(story.lacks))
@@ -157,7 +158,7 @@ def circle_lines(circles: Iterable[Circle]) -> Iterator[str]:
 
 def wait_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
     for one in waits:
-        yield f"{one.who} {one.why}{f', {one.where}' if one.where else ''}"
+        yield f"{one.who} {seen_within(one.why)}{f', {seen_text(one.where)}' if one.where else ''}"
 
 
 def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
@@ -168,7 +169,7 @@ def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
 def lack_lines(lacks: Iterable[MissingThing]) -> Iterator[str]:
     """One line for each, with who needs it."""
     for one in lacks:
-        askers = [_asker(asker.name, asker.field, str(asker.where or "")) for asker in one.askers]
+        askers = [_asker(asker.name, asker.field, seen_text(asker.where)) for asker in one.askers]
         yield f"{one.name}: for {fold(askers, len(askers), MOST_ASKERS)}"
 
 

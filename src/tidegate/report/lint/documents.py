@@ -9,9 +9,10 @@ from html import escape
 from tidegate.errors import Place, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.report.findings import finding_document
+from tidegate.report.findings import finding_document, seen_finding
 from tidegate.report.lint.report import LintReport, weakness
 from tidegate.report.lint.text import summary
+from tidegate.report.places import seen_text
 
 VERSION = 1
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -31,7 +32,7 @@ def lint_document(report: LintReport) -> dict[str, Json]:
                 {
                     "what": one.what,
                     "neededBy": [*one.needed_by],
-                    "where": str(one.where) if one.where else None,
+                    "where": seen_text(one.where) or None,
                     "trustRoot": one.is_root,
                 }
                 for one in report.greenfield
@@ -39,13 +40,13 @@ def lint_document(report: LintReport) -> dict[str, Json]:
         }
     return {
         "version": VERSION,
-        "findings": [_finding(one) for one in report.ordered],
+        "findings": [_finding(seen_finding(one)) for one in report.ordered],
         "units": report.units,
         "objects": report.objects,
         "known": report.known,
         "ignored": report.ignored,
         "unknown": [
-            {"sentence": one.sentence, "where": str(one.where) if one.where else None}
+            {"sentence": one.sentence, "where": seen_text(one.where) or None}
             for one in report.unknown
         ],
         "greenfield": greenfield,
@@ -92,13 +93,14 @@ def _sarif_rule(code: str, report: LintReport) -> dict[str, Json]:
     return found
 
 
-def _sarif_result(one: Finding, number: int) -> dict[str, Json]:
+def _sarif_result(found_one: Finding, number: int) -> dict[str, Json]:
+    one = seen_finding(found_one)
     found: dict[str, Json] = {
         "ruleId": one.code,
         "ruleIndex": number,
         "level": LEVELS[one.severity],
         "message": {"text": _words(one)},
-        "partialFingerprints": {"tidegate/v1": _fingerprint(one)},
+        "partialFingerprints": {"tidegate/v1": _fingerprint(found_one)},
     }
     if one.where is not None:
         found["locations"] = [_sarif_location(one.where)]
@@ -120,7 +122,7 @@ def _sarif_location(place: Place) -> dict[str, Json]:
 def _uri(name: str) -> str:
     from urllib.parse import quote  # noqa: PLC0415 - for this form alone
 
-    return quote(name)
+    return f"file://{quote(name)}" if name.startswith("/") else quote(name)
 
 
 def _fingerprint(one: Finding) -> str:
@@ -149,7 +151,7 @@ def junit_text(report: LintReport) -> Iterator[str]:
     yield f'<testsuites name="tidegate lint" tests="{tests}" failures="{failures}" errors="0">'
     yield f'  <testsuite name="tidegate lint" tests="{tests}" failures="{failures}" errors="0">'
     for one in findings:
-        yield from _junit_case(one)
+        yield from _junit_case(seen_finding(one))
     if not findings:
         yield '    <testcase name="no findings" classname="tidegate.lint"/>'
     yield "  </testsuite>"
@@ -182,7 +184,7 @@ def _clean(text: str) -> str:
 
 def github_lines(report: LintReport) -> Iterator[str]:
     """Commands that make annotations of a workflow, as `@actions/core` writes them."""
-    for one in report.ordered:
+    for one in map(seen_finding, report.ordered):
         pairs = [("title", f"{one.code}: {foreign(one.sentence)}")]
         if one.where is not None:
             pairs.append(("file", one.where.name))
@@ -203,7 +205,7 @@ def _property(text: str) -> str:
 def markdown_lines(report: LintReport) -> Iterator[str]:
     """A comment for a pull request: a table, and what happens folded below it."""
     yield f"**tidegate lint**: {summary(report)}"
-    findings = report.ordered
+    findings = [seen_finding(one) for one in report.ordered]
     if findings:
         yield ""
         yield "| | rule | where | what |"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding, Severity
+from tidegate.report.findings import seen_finding
 from tidegate.report.lint.report import Excerpt, LintReport, weakness
 
 RED, YELLOW, BLUE, BOLD, DIM, OFF = (
@@ -24,15 +25,16 @@ def lint_lines(report: LintReport, *, room: int | None = None, colour: bool = Fa
     """All of it; the last line sums it up."""
     paint = _Paint(colour)
     lines: list[str] = []
-    seen: Counter[str] = Counter()
+    count: Counter[str] = Counter()
     for one in report.ordered:
-        seen[one.code] += 1
+        count[one.code] += 1
+        told = seen_finding(one)
         if one.severity is Severity.NOTE:
-            if seen[one.code] <= MOST_NOTES:
-                lines += _brief(one, paint)
+            if count[one.code] <= MOST_NOTES:
+                lines += _brief(told, paint)
         else:
             lines += [
-                *_whole(one, report.excerpts.get(one.where) if one.where else None, paint, room)
+                *_whole(told, report.excerpts.get(one.where) if one.where else None, paint, room)
             ]
     lines += [
         f"note[{code}]: and {count - MOST_NOTES} more like these; `-o json` has them all"

@@ -26,13 +26,16 @@ _foreign = lru_cache(maxsize=1_024)(foreign)
 """Many objects wait for the same reason."""
 SLOTS = "Slots"
 """The reason of a step that waits until fewer units of its group are under way."""
+MOST_PRINTED = 5
+WHILE_WAITING = frozenset({Told.GATE_EXPLAINED, Told.LOG_PRINTED})
 SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):
     """An object that holds a gate: since when, why, and until when at the latest.
 
-    `cause`: what keeps it from being ready, where that is known.
+    `cause`: what keeps it from being ready, where that is known. `printed`: the last lines of its
+    pods.
     """
 
     ref: Ref
@@ -41,6 +44,7 @@ class Wait(msgspec.Struct, frozen=True, gc=False):
     sentence: str
     until: Ms
     cause: str = ""
+    printed: tuple[str, ...] = ()
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -266,9 +270,8 @@ class Course:
             step.waits.pop(ref, None)
         elif told is Told.GATE_WAITING:
             self._wait(step, event, ref)
-        elif told is Told.GATE_EXPLAINED and ref in step.waits:
-            cause = _foreign(event.sentence)
-            step.waits[ref] = msgspec.structs.replace(step.waits[ref], cause=cause)
+        elif told in WHILE_WAITING and ref in step.waits:
+            step.waits[ref] = _learnt(step.waits[ref], event)
         elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
             remark = Remark(step.id, ref, event.reason, foreign(event.sentence))
             (self.unproven if told is Told.GATE_UNPROVEN else self.refused).append(remark)
@@ -278,9 +281,10 @@ class Course:
     def _wait(self, step: StepCourse, event: Event, ref: Ref) -> None:
         known = step.waits.get(ref)
         since, cause = (known.since, known.cause) if known else (event.at, "")
+        printed = known.printed if known else ()
         sentence = _foreign(event.sentence or event.reason)
         step.looked = True
-        step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until, cause)
+        step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until, cause, printed)
 
     def _deed(self, step: StepCourse, ref: Ref, told: Told) -> None:
         """Count each object once: what was written stays so, though another try finds it so."""
@@ -290,6 +294,14 @@ class Course:
                 self.deeds[known] -= 1
             self.deeds[told] += 1
             step.deeds[ref] = told
+
+
+def _learnt(wait: Wait, event: Event) -> Wait:
+    """What is known of an object that is waited for, with what is told of it."""
+    if event.told is Told.GATE_EXPLAINED:
+        return msgspec.structs.replace(wait, cause=_foreign(event.sentence))
+    printed = (*wait.printed, event.sentence)[-MOST_PRINTED:]
+    return msgspec.structs.replace(wait, printed=printed)
 
 
 def _planned(step: Step) -> StepCourse:

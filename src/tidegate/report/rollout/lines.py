@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tidegate.errors import foreign
+from tidegate.errors import escaped, foreign
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_moment
 from tidegate.model.objects import Ref
@@ -70,6 +70,8 @@ class Lines:
         step = self.course.steps.get(event.step)
         if step is None:
             return [*lines, *self._rollout(event)]
+        if event.told is Told.LOG_PRINTED:
+            return [*lines, self._line(event.at, step, f"{event.ref} | {escaped(event.sentence)}")]
         lines += self._step(step, event)
         self._watch(step, event)
         return lines

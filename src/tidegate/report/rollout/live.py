@@ -11,10 +11,11 @@ from itertools import islice
 
 import msgspec
 
+from tidegate.errors import escaped
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course, StepCourse, Wait
-from tidegate.report.rollout.names import brief, count, limit, listing, running, seconds
+from tidegate.report.rollout.names import brief, core, count, limit, listing, running, seconds
 from tidegate.report.rollout.rows import (
     UNICODE,
     Marks,
@@ -198,17 +199,28 @@ def _held(step: StepCourse, view: LiveView, now: Ms, room: int) -> list[Row]:
     shown = list(islice(step.waits.values(), room - 1 if over else room))
     widest = max((cells(str(wait.ref)) for wait in shown), default=0)
     names = min(widest, int(view.width * WIDEST_NAME))
-    rows = [_wait(wait, view, now, names) for wait in shown]
+    spare = room - len(shown) - over
+    rows: list[Row] = []
+    for wait in shown:
+        rows.append(_wait(wait, view, now, names))
+        lines = wait.printed[-spare:] if spare > 0 else ()
+        rows += [_printed(line, view) for line in lines]
+        spare -= len(lines)
     if over:
         more = f"{'and ' if shown else ''}{len(step.waits) - len(shown):,} more"
         rows.append(_faint(f"{' ' * OBJECT_MARK}{more}"))
     return rows
 
 
+def _printed(line: str, view: LiveView) -> Row:
+    text = f"{' ' * OBJECT_MARK}| {escaped(line)}"
+    return _faint(clip(text, view.width, view.marks.dots))
+
+
 def _wait(wait: Wait, view: LiveView, now: Ms, names: int) -> Row:
     left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
     return _row(
-        view, left, brief(wait.cause or wait.sentence), running(now - wait.since), Style.FAINT
+        view, left, core(wait.cause) or brief(wait.sentence), running(now - wait.since), Style.FAINT
     )
 
 

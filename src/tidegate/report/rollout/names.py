@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from itertools import islice
 
@@ -24,6 +25,8 @@ PHASES = {
 TENTHS = Ms(10 * SECOND)
 """Up to here, a running time is told in tenths of a second; they only flicker beyond."""
 WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
+_REFUSED = re.compile(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
+_DENIED = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
 
 
 def name_step(step: Step | GraphStep | RunStep) -> str:
@@ -91,6 +94,12 @@ def limit(span: int) -> str:
     if span >= MINUTE and span % MINUTE < SECOND:
         return f"{span // MINUTE}m" if span < HOUR else running(span)
     return running(span)
+
+
+def core(cause: str) -> str:
+    """A cause, with what decides first: a row may have no room for who told whom."""
+    found = _REFUSED.sub("", cause)
+    return _DENIED.sub(r"denied by a webhook: \g<why> (\g<name>)", found)
 
 
 def brief(sentence: str) -> str:

@@ -1,7 +1,8 @@
 """Who may refuse an object that is well: namespaces, accounts, classes, quotas, webhooks.
 
 A webhook is not run. One whose Service has ready endpoints, or that is called by URL, is taken to
-agree. One whose Service is not there, or has no endpoint that is ready, fails as it would.
+agree, unless an annotation of its configuration says what it denies with. One whose Service is not
+there, or has no endpoint that is ready, fails as it would.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ INJECTED = (
     "service.beta.openshift.io/inject-cabundle",
 )
 """By these annotations somebody is asked to say whom to trust."""
+DENIES = "sandbox.tidegate.dev/denies"
+"""On a configuration: its webhooks say no to whatever they are asked about, in these words."""
 UNTRUSTED = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 
 
@@ -124,6 +127,9 @@ def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
             raise RefusedCall(Failed(500, "InternalError", f"Internal error occurred: {told}"))
+        if not trouble and DENIES in notes:
+            denied = f'admission webhook "{hook.get("name")}" denied the request: {notes[DENIES]}'
+            raise RefusedCall(Forbidden(denied))
 
 
 def _trouble(service: dict[str, Json], store: ObjectStore) -> str:

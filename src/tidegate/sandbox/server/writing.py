@@ -10,6 +10,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.ownership.compare import same
+from tidegate.sandbox.ownership.layout import layout_of
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
 from tidegate.sandbox.ownership.rules import (
     Author,
@@ -27,11 +28,17 @@ from tidegate.sandbox.server.keeping import inspect, inspect_change, keep, unfit
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid, missing, stale
 from tidegate.sandbox.server.store import Body, ObjectStore, Stored, metadata_of
+from tidegate.sandbox.server.strategic import strategic_patch
 from tidegate.schema.causes import invalid as invalid_field
 from tidegate.schema.frozen import find_changed
 from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Conflict, Done, Exists, Failed, Invalid
 
+NOT_STRATEGIC = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+)
+"""What is said of a strategic patch for a custom kind."""
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -87,7 +94,7 @@ class Writer:
             case Verb.REPLACE:
                 return self._change(writing, lambda _: read_body(write))
             case Verb.PATCH:
-                return self._change(writing, lambda live: patched(live, write))
+                return self._change(writing, lambda live: patched(live, write, entry))
 
     def _terms(self, entry: KindEntry, subresource: str) -> Terms:
         """Worked out once for a kind, until its shape is another."""
@@ -317,14 +324,17 @@ def _decoded(write: Write) -> Body:
     return body
 
 
-def patched(live: Body, write: Write) -> Body:
+def patched(live: Body, write: Write, entry: KindEntry) -> Body:
     """A live object after a patch."""
-    if write.form is PatchForm.STRATEGIC:
-        told = "strategic merge patches are not served here"
-        raise RefusedCall(Failed(415, "UnsupportedMediaType", told))
-    change = json_patch if write.form is PatchForm.JSON else merge_patch
+    if write.form is PatchForm.STRATEGIC and entry.is_custom:
+        raise RefusedCall(Failed(415, "UnsupportedMediaType", NOT_STRATEGIC))
     try:
-        body = change(live, msgspec.json.decode(write.body))
+        patch: Json = msgspec.json.decode(write.body)
+        if write.form is PatchForm.STRATEGIC:
+            body = strategic_patch(live, patch, layout_of(entry.shape))
+        else:
+            change = json_patch if write.form is PatchForm.JSON else merge_patch
+            body = change(live, patch)
     except (PatchError, msgspec.DecodeError) as error:
         raise RefusedCall(Invalid(f"the patch cannot be done: {error}")) from None
     if not isinstance(body, dict):

@@ -1,0 +1,100 @@
+"""`--logs`: what hooks and Jobs print is told while they run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.faces.test_causes import MIGRATION, events_of
+from tests.faces.test_screen_story import text_of
+from tests.fakes.tidegate_runs import write_unit
+from tests.hostile.inside import Said, typed
+from tidegate.model.event import Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.live import LiveView, frame
+
+HOOK = MIGRATION.replace(
+    "metadata: {name: migrate}",
+    "metadata:\n  name: migrate\n  annotations: {argocd.argoproj.io/hook: PreSync,"
+    " argocd.argoproj.io/hook-delete-policy: HookSucceeded}",
+)
+LOGIN = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: login, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+stringData: {password: hunter2-hunter2}
+"""
+PRINTS = """\
+behaviours:
+- effect: prints
+  lines: [applying 001, "user hunter2-hunter2 is there", "\\e[2Jdone"]
+  when: {kind: Job}
+- {effect: slow, by: 20s, when: {kind: Job}}
+"""
+
+
+def synced(folder: Path, job: str, *words: str, scenario: str = PRINTS) -> Said:
+    unit = write_unit(folder / "shop", job=job, login=LOGIN)
+    played = folder / "scenario.yaml"
+    played.write_text(scenario)
+    more = ("--sandbox", "--scenario", str(played), *words)
+    return typed(folder, os.environ, ("sync", str(unit), *more))
+
+
+@pytest.mark.parametrize("job", [MIGRATION, HOOK], ids=["job", "hook"])
+def test_lines_are_told_while_the_job_runs(job: str, tmp_path: Path) -> None:
+    ran = synced(tmp_path, job, "--logs")
+
+    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    assert told == [
+        "Job default/migrate | applying 001",
+        "Job default/migrate | user *** is there",
+        r"Job default/migrate | \x1b[2Jdone",
+    ], ran.stdout
+    assert " passed in" not in ran.stdout.partition(" | ")[0].replace("wave -1  passed in", "")
+    assert ran.code == 0
+
+
+def test_without_being_asked_nothing_is_read(tmp_path: Path) -> None:
+    assert "applying 001" not in synced(tmp_path, MIGRATION).stdout
+
+
+def test_programs_read_each_line_once_with_its_pod(tmp_path: Path) -> None:
+    events = events_of(synced(tmp_path, MIGRATION, "--logs", "-o", "json"))
+
+    printed = [event for event in events if event.told is Told.LOG_PRINTED]
+    assert [event.sentence for event in printed][:1] == ["applying 001"]
+    assert len(printed) == 3
+    assert all(event.reason.endswith("/migrate") for event in printed)
+    assert events[-1].told is Told.ROLLOUT_ENDED
+
+
+def test_each_attempt_of_a_job_is_read_to_its_end(tmp_path: Path) -> None:
+    failing = """\
+behaviours:
+- {effect: prints, lines: [no such table], when: {kind: Job}}
+- {effect: fails, times: 2, when: {kind: Job}}
+"""
+    ran = synced(tmp_path, MIGRATION, "--logs", scenario=failing)
+
+    assert ran.stdout.count("Job default/migrate | no such table") == 3, ran.stdout
+
+
+def test_the_picture_has_the_last_lines_below_the_job(tmp_path: Path) -> None:
+    events = events_of(synced(tmp_path, MIGRATION, "--logs", "-o", "json"))
+    course, waits = Course(events[0].at), Ms(events[0].at + 15 * SECOND)
+    for event in events:
+        if event.at <= waits:
+            course.take(event)
+
+    rows = text_of(frame(course, LiveView(width=79, height=12), waits)).splitlines()
+
+    at = next(place for place, row in enumerate(rows) if "Job default/migrate" in row)
+    assert [row.strip() for row in rows[at + 1 : at + 4]] == [
+        "| applying 001",
+        "| user *** is there",
+        r"| \x1b[2Jdone",
+    ]

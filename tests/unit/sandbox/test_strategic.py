@@ -1,0 +1,83 @@
+"""Strategic merge patches, as `kubectl` makes them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.ownership.layout import layout_of
+from tidegate.sandbox.server.patches import PatchError
+from tidegate.sandbox.server.strategic import strategic_patch
+from tidegate.schema.builtin import shape_of
+
+SHAPE = shape_of(Kind("", "v1", "Pod"))
+assert SHAPE is not None
+POD = layout_of(SHAPE)
+LIVE: Json = {
+    "metadata": {"finalizers": ["a/b", "c/d"]},
+    "spec": {
+        "containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "tolerations": [{"key": "x"}],
+    },
+}
+
+
+def patched(patch: Json) -> dict[str, Json]:
+    return cast("dict[str, Json]", strategic_patch(LIVE, patch, POD))
+
+
+def spec(patch: Json) -> dict[str, Json]:
+    return cast("dict[str, Json]", patched({"spec": patch})["spec"])
+
+
+def test_an_item_is_changed_by_its_key_and_new_ones_are_added() -> None:
+    made = spec({"containers": [{"name": "b", "image": "b:2"}, {"name": "c", "image": "c:1"}]})
+
+    assert made["containers"] == [
+        {"name": "a", "image": "a:1"},
+        {"name": "b", "image": "b:2"},
+        {"name": "c", "image": "c:1"},
+    ]
+
+
+def test_an_item_is_deleted_and_a_list_replaced_where_that_is_said() -> None:
+    deleted = spec({"containers": [{"name": "a", "$patch": "delete"}]})
+    replaced = spec({"containers": [{"name": "z", "image": "z:1"}, {"$patch": "replace"}]})
+
+    assert deleted["containers"] == [{"name": "b", "image": "b:1"}]
+    assert replaced["containers"] == [{"name": "z", "image": "z:1"}]
+
+
+def test_a_list_without_keys_is_one_piece() -> None:
+    assert spec({"tolerations": [{"key": "y"}]})["tolerations"] == [{"key": "y"}]
+
+
+def test_the_order_is_the_one_that_is_said() -> None:
+    order: Json = [{"name": "c"}, {"name": "b"}, {"name": "a"}]
+    made = spec({"$setElementOrder/containers": order, "containers": [{"name": "c", "image": "c"}]})
+
+    items = cast("list[dict[str, Json]]", made["containers"])
+    assert [one["name"] for one in items] == ["c", "b", "a"]
+
+
+def test_of_a_union_only_what_is_retained_stays() -> None:
+    change: Json = {"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "m"}}
+
+    assert spec({"volumes": [change]})["volumes"] == [{"name": "v", "configMap": {"name": "m"}}]
+
+
+def test_words_of_a_list_are_added_and_dropped() -> None:
+    made = patched(
+        {"metadata": {"finalizers": ["e/f"], "$deleteFromPrimitiveList/finalizers": ["a/b"]}}
+    )
+
+    assert made["metadata"] == {"finalizers": ["c/d", "e/f"]}
+
+
+@pytest.mark.parametrize("patch", [{"containers": [{"image": "x"}]}, {"$patch": "mend"}])
+def test_what_cannot_be_done_is_refused(patch: Json) -> None:
+    with pytest.raises(PatchError):
+        spec(patch)
