@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from examples.encrypt import KEY as AGE_KEY
+from examples.encrypt import encrypt_example
 from examples.seal import seal_example
 from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
@@ -42,8 +45,18 @@ LAYERS = (
     ["auth/deployments/authentik-server"],
 )
 HOMELAB = (
-    ["kube-system/daemonsets/cilium", "argocd/deployments/argocd-server"],
-    ["longhorn-system/daemonsets/longhorn-manager"],
+    [
+        "kube-system/daemonsets/cilium",
+        "external-secrets/deployments/external-secrets",
+        "1passwordconnect/deployments/onepassword-connect",
+        "argocd/statefulsets/argocd-application-controller",
+    ],
+    ["longhorn-system/daemonsets/longhorn-manager", "volsync-system/deployments/volsync"],
+    ["volsync-system/deployments/pvc-plumber"],
+    ["cert-manager/deployments/cert-manager", "redis/statefulsets/redis"],
+    ["loki-stack/statefulsets/loki", "tempo/statefulsets/tempo"],
+    ["frigate/deployments/frigate", "paperless/deployments/paperless"],
+    ["jellyfin/deployments/jellyfin"],
 )
 
 
@@ -59,13 +72,15 @@ def rungs(root: Path) -> list[list[str]]:
     found: dict[str, list[str]] = {}
     for file in sorted((root / "environments/dev/components").rglob("component.yaml")):
         component = read(file.read_bytes(), file.name)[0].body
-        for source in (root / text(component, "path")).rglob("*.yaml"):
+        domain, name = file.parts[-3:-1]
+        for source in (root / "sources" / domain / name).rglob("*.yaml"):
             for one in read(source.read_bytes(), source.name):
                 resource = RESOURCES.get(text(one.body, "kind"))
                 if resource:
-                    where = text(one.body, "metadata", "namespace")
-                    name = f"{where}/{resource}/{text(one.body, 'metadata', 'name')}"
-                    found.setdefault(text(component, "rolloutPhase"), []).append(name)
+                    named = text(one.body, "metadata", "namespace")
+                    where = named or text(component, "namespace")
+                    said = f"{where}/{resource}/{text(one.body, 'metadata', 'name')}"
+                    found.setdefault(text(component, "rolloutPhase"), []).append(said)
     return [found[phase] for phase in sorted(found)]
 
 
@@ -98,3 +113,42 @@ async def test_applications_of_one_parent_and_components_of_one_set(
     async with inhabited(cluster, tmp_path, scenario), asyncio.TaskGroup() as both:
         both.create_task(fineract(cluster, tmp_path))
         both.create_task(ladder(cluster, tmp_path))
+
+
+async def homelab(cluster: ControlPlane, folder: Path) -> None:
+    """Its wave 0 brings Argo CD, which is alive from then on, and has to be held."""
+    root = copy_of("homelab", folder)
+    platform = Platform(cluster, root, HOMELAB[:-1])
+    await come(platform)
+    refused = await platform.run("sync")
+    assert (refused.code, "Argo CD is alive" in refused.stderr) == (5, True), refused.stderr
+    held = await platform.run("sync", "--take-over")
+    assert held.code == 0, held.stdout + held.stderr
+    await rest(platform)
+    shutil.rmtree(root / "my-apps/media/jellyfin")
+    await lose(platform, ["jellyfin/httproutes/jellyfin", *HOMELAB[-1]])
+    await go(platform)
+
+
+async def layers(cluster: ControlPlane, folder: Path) -> None:
+    root = copy_of("layers", folder)
+    await asyncio.to_thread(encrypt_example, root)
+    key = {"SOPS_AGE_KEY_FILE": str(root / AGE_KEY)}
+    platform = Platform(cluster, root, LAYERS, key)
+    await come(platform)
+    await rest(platform)
+    listed = root / "gitops/apps/databases/kustomization.yaml"
+    listed.write_text(listed.read_text().replace("../issuers, ", ""))
+    await lose(platform, ["/clusterissuers/letsencrypt"])
+    await go(platform)
+
+
+async def test_a_cluster_that_runs_its_own_argo_cd(cluster: ControlPlane, tmp_path: Path) -> None:
+    scenario = EXAMPLES / "homelab" / "scenarios" / "first-day.yaml"
+    async with inhabited(cluster, tmp_path, scenario):
+        await homelab(cluster, tmp_path)
+
+
+async def test_three_layers_with_releases_in_them(cluster: ControlPlane, tmp_path: Path) -> None:
+    async with inhabited(cluster, tmp_path):
+        await layers(cluster, tmp_path)
