@@ -25,7 +25,7 @@ from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import set_aside, unpruned, without_own_words
 from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.strays import find_strays
-from tidegate.graph.declared import precedences_of
+from tidegate.graph.declared import foreign_of, precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ledger import Action
@@ -36,6 +36,7 @@ from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
+from tidegate.schema.builtin import served_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ async def make_plan(
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
     known = {one.unit.id for one in wanted}
     met = [without_strangers(one, known) for one in wanted]
-    plan = build_plan(met, precedences_of(met), budget=budget)
+    plan = build_plan(met, precedences_of(met), foreign_of(met, served_kinds()), budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
