@@ -49,6 +49,9 @@ LONG_PROBES = {"initialDelaySeconds: 60": "initialDelaySeconds: 1", "periodSecon
 KILLS = (("object.written", 5), ("rollout.begun", 1), ("object.written", 3))
 """After what a rollout is killed, and how often that was told."""
 
+TELLERS = (*REPORTERS, "argocd-applicationset-controller")
+"""By whom units and sets are told how they are."""
+
 Workload = str
 """`NAMESPACE/RESOURCE/NAME`, as the log has them."""
 
@@ -106,7 +109,7 @@ class Platform:
             if one.user.username == self.user
             and one.verb in WRITES
             and "dryRun=All" not in one.request_uri
-            and not any(f"fieldManager={name}" in one.request_uri for name in REPORTERS)
+            and not any(f"fieldManager={name}" in one.request_uri for name in TELLERS)
         ]
         return sorted(found, key=lambda one: one.request_received_timestamp)
 
