@@ -1,18 +1,14 @@
-"""Whole platforms on a real API server that serves the kinds of Argo CD and Flux."""
+"""Two platforms of Argo CD side by side on a real API server: a parent, and a set in steps."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from examples.encrypt import KEY as AGE_KEY
-from examples.encrypt import encrypt_example
 from examples.seal import seal_example
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
 from tests.e2e.platform_story import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
 from tidegate.documents import read
 from tidegate.model.reading import text
@@ -37,19 +33,6 @@ RESOURCES = {
     "DaemonSet": "daemonsets",
     "Job": "jobs",
 }
-LAYERS = (
-    ["cert-manager/deployments/cert-manager", "cert-manager/deployments/cert-manager-webhook"],
-    ["database/statefulsets/postgresql", "cache/deployments/redis"],
-    ["auth/jobs/authentik-migrate"],
-    ["auth/deployments/authentik-server"],
-)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ControlPlane]:
-    with ControlPlane.start(runs_pods=False) as running:
-        asyncio.run(serve(running))
-        yield running
 
 
 def rungs(root: Path) -> list[list[str]]:
@@ -91,28 +74,10 @@ async def ladder(cluster: ControlPlane, folder: Path) -> None:
     await lose(platform, ["apps/httproutes/apps-web", "apps/deployments/apps-web"])
 
 
-async def layers(cluster: ControlPlane, folder: Path) -> None:
-    root = copy_of("layers", folder)
-    await asyncio.to_thread(encrypt_example, root)
-    key = {"SOPS_AGE_KEY_FILE": str(root / AGE_KEY)}
-    platform = Platform(cluster, root, LAYERS, key)
-    await come(platform)
-    await rest(platform)
-    listed = root / "gitops/apps/databases/kustomization.yaml"
-    listed.write_text(listed.read_text().replace("../issuers, ", ""))
-    await lose(platform, ["/clusterissuers/letsencrypt"])
-    await go(platform)
-
-
-async def test_three_layers_with_releases_in_them(cluster: ControlPlane, tmp_path: Path) -> None:
-    async with inhabited(cluster, tmp_path):
-        await layers(cluster, tmp_path)
-
-
 async def test_applications_of_one_parent_and_components_of_one_set(
-    cluster: ControlPlane, tmp_path: Path
+    platform_plane: ControlPlane, tmp_path: Path
 ) -> None:
     scenario = EXAMPLES / "ladder" / "scenarios" / "first-day.yaml"
-    async with inhabited(cluster, tmp_path, scenario), asyncio.TaskGroup() as both:
-        both.create_task(fineract(cluster, tmp_path))
-        both.create_task(ladder(cluster, tmp_path))
+    async with inhabited(platform_plane, tmp_path, scenario), asyncio.TaskGroup() as both:
+        both.create_task(fineract(platform_plane, tmp_path))
+        both.create_task(ladder(platform_plane, tmp_path))
