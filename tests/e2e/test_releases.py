@@ -20,6 +20,7 @@ from tidegate.model.reading import part, text
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 VERSIONS = (VERSION_3, VERSION)
+FAILS = {"test.tidegate.dev/outcome": "fail"}
 _numbers = itertools.count(1)
 
 
@@ -36,10 +37,10 @@ class Harbour:
     def config(self) -> Path:
         return self.plane.kubeconfig("admin")
 
-    async def tidegate(self, verb: str = "sync") -> Ran:
+    async def tidegate(self, verb: str = "sync", *, fails: bool = False) -> Ran:
         words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s")
         ran = await Tidegate(self.folder).run(verb, "--yes", *words)
-        assert ran.code == 0, ran.stdout + ran.stderr
+        assert (ran.code != 0) is fails, ran.stdout + ran.stderr
         return ran
 
     def helm(self, *words: str) -> str:
@@ -162,3 +163,31 @@ async def test_helm_upgrades_ours(harbour: Harbour) -> None:
 
     assert harbour.setting() == {"to": "three"}
     assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
+
+
+async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(harbour: Harbour) -> None:
+    await harbour.tidegate()
+    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
+    harbour.shop.put("templates/never.yaml", hook("never", "post-upgrade", pod=FAILS))
+    remediation: Json = {"retries": 1}
+    harbour.shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
+
+    await harbour.tidegate(fails=True)
+
+    told = [one if one[1] != "failed" else one[:2] for one in harbour.history()]
+    assert told == [
+        (1, "superseded", "Install complete"),
+        (2, "failed"),
+        (3, "superseded", "Rollback to 1"),
+        (4, "failed"),
+        (5, "deployed", "Rollback to 3"),
+    ]
+    assert harbour.setting() == {"to": "one"}
+    assert harbour.told("get", "values", "web") == {}
+    assert harbour.names() == {"web"}
+
+    harbour.shop.drop("templates/never.yaml")
+    await harbour.tidegate()
+
+    assert harbour.setting() == {"to": "two"}
+    assert [one[:2] for one in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]

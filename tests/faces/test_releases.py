@@ -107,6 +107,22 @@ def test_a_release_that_is_deleted_leaves_no_record(
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
+def test_an_end_is_as_the_release_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    """Without hooks, and with its history; a finalizer holds what goes, and nobody waits for it."""
+    held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
+    shop.put("templates/held.yaml", held)
+    shop.put("templates/bye.yaml", hook("goodbye", "pre-delete"))
+    shop.release(uninstall={"disableHooks": True, "disableWait": True, "keepHistory": True})
+    sandbox.sync(shop.root)
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert "goodbye" not in ended.stdout
+    assert sandbox.all(CONFIG_MAP, "shop").keys() & {"held", "web"} == {"held"}
+    assert stands(sandbox) == [(1, "uninstalled")]
+
+
 def test_records_lie_where_the_release_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     shop.release(storageNamespace="records", targetNamespace="shop", releaseName="till")
 
@@ -282,3 +298,26 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
     assert ran(done) == ["objects"]
     assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
     assert stands(sandbox) == [(1, "deployed")]
+
+
+def test_what_others_may_change_stays_until_the_next_revision(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/web.yaml", config_map("web", to=VALUE, kept="mine"))
+    target: Json = {"kind": "ConfigMap", "name": "web"}
+    shop.release(
+        driftDetection={"mode": "enabled", "ignore": [{"paths": ["/data/to"], "target": target}]}
+    )
+    sandbox.sync(shop.root)
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "kept": "theirs"}})
+
+    sandbox.sync(shop.root)
+    assert mapping(sandbox.all(CONFIG_MAP, "shop")["web"], "data") == {
+        "to": "other",
+        "kept": "mine",
+    }
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

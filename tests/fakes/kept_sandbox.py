@@ -17,7 +17,7 @@ from tests.fakes.tidegate_command import Ran
 from tests.rollouts.records import StoreRecord
 from tidegate.cli.main import run_words
 from tidegate.engine.drive import Driver
-from tidegate.flows import rollout, session
+from tidegate.flows import refreshing, rollout, session
 from tidegate.flows.wiring import Simulation, Worker, make_living
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -133,7 +133,8 @@ class KeptSandbox:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rollout, "drive", drive_a_while)
-            with pytest.raises(Killed):
+            patch.setattr(refreshing, "drive", drive_a_while)
+            with pytest.raises((Killed, BaseExceptionGroup)):
                 self.sync(root)
         for ticket in range(1, LAST_TICKET):
             self.world.cancel(Ticket(ticket))

@@ -8,8 +8,10 @@ assert [one.status for one in records(sandbox)] == ["deployed"]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.repositories import Body, Repository, git_repository, namespace
@@ -40,8 +42,16 @@ def config_map(name: str, **data: str) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{lines}"
 
 
-def hook(name: str, events: str, *, weight: int = 0, policy: str = "", kind: str = "Job") -> str:
-    """A template of a hook that ends well at once."""
+def hook(
+    name: str,
+    events: str,
+    *,
+    weight: int = 0,
+    policy: str = "",
+    kind: str = "Job",
+    pod: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A template of a hook that ends well at once, unless annotations of its pod say otherwise."""
     notes: dict[str, Json] = {"helm.sh/hook": events, "helm.sh/hook-weight": str(weight)}
     if policy:
         notes["helm.sh/hook-delete-policy"] = policy
@@ -49,8 +59,11 @@ def hook(name: str, events: str, *, weight: int = 0, policy: str = "", kind: str
     if kind != "Job":
         return to_yaml({"apiVersion": "v1", "kind": kind, "metadata": metadata})
     container: Json = {"name": "main", "image": "busybox"}
-    pod: Json = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    spec: Json = {"backoffLimit": 0, "template": pod}
+    template: Json = {
+        "metadata": {"annotations": {**pod}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    spec: Json = {"backoffLimit": 0, "template": template}
     return to_yaml({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
 
 

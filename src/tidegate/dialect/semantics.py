@@ -19,14 +19,17 @@ ADDITIVE = "feature-gates.AdditiveCELDependencyCheck"
 def run_by(policy: Policy, rules: Semantics) -> Policy:
     """The policy by these rules, with its own word for how long and how often.
 
-    Who tries for ever tries as often as by these rules, where these come to an end. Flux knows
-    stages and kstatus, and no waves; what is Flux's own is ordered as it says itself.
+    Who tries for ever tries as often as by these rules, where these come to an end. A release is
+    tried as a whole by any rules: each try is a revision. Flux knows stages and kstatus, and no
+    waves; what is Flux's own is ordered as it says itself.
     """
-    retry = policy.retry and msgspec.structs.replace(
-        policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
-    )
-    if retry and not rules.retry.whole and retry.limit == ENDLESS:
-        retry = msgspec.structs.replace(rules.retry, refreshes=retry.refreshes)
+    retry, often = policy.retry, rules.retry
+    if retry and policy.release is None:
+        retry = msgspec.structs.replace(retry, whole=often.whole, gates=often.gates)
+    if retry and not often.whole and retry.limit == ENDLESS:
+        retry = msgspec.structs.replace(
+            retry, limit=often.limit, first=often.first, factor=often.factor, cap=often.cap
+        )
     ruled = msgspec.structs.replace(
         rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
     )

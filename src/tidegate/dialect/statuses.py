@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.dialect.argo.sets.status import set_status
 from tidegate.dialect.argo.status import application_status
+from tidegate.dialect.flux.release_status import release_status
 from tidegate.dialect.flux.status import kustomization_status
 from tidegate.dialect.times import stamp
 from tidegate.model.account import OwnStatus, Provenance, UnitAccount
@@ -61,6 +62,12 @@ FORMS = {
         "gotk-kustomize-controller",
         "kustomize-controller",
         kustomization_status,
+    ),
+    "HelmRelease": StatusForm(
+        "helm.toolkit.fluxcd.io",
+        "gotk-helm-controller",
+        "helm-controller",
+        release_status,
     ),
 }
 

@@ -72,6 +72,9 @@ def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
         retries=max((unit.attempts, *(step.attempts for step in unit.steps))),
         waits_for=waits_for(unit),
         objects=(*_objects(site, unit, story), *story.extra),
+        release=unit.unit.policy.release,
+        entries=site.ledgers.entries(unit.unit.id),
+        remedied=unit.is_rescued if unit.has_rescues else None,
     )
 
 
@@ -120,7 +123,7 @@ def left_behind(site: Site, unit: UnitRun) -> Errand[tuple[ObjectAccount, ...]]:
 
 
 def _objects(site: Site, unit: UnitRun, story: Story) -> Iterator[ObjectAccount]:
-    for step in unit.steps:
+    for step in (one for one in unit.steps if not site.is_remedy(one.step)):
         for run in step.items:
             if run.item.deed in UNTOLD:
                 continue

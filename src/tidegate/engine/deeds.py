@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tidegate.engine import vocabulary as words
-from tidegate.engine.forgetting import forget_deleted
+from tidegate.engine.forgetting import forget_deleted, forget_hooks
 from tidegate.engine.opening import reopen_rollout, reopen_unit
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
@@ -19,6 +19,7 @@ from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
 from tidegate.engine.site import Site, refuse
 from tidegate.model.journal import Entry
+from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan, Step, items_of
@@ -64,7 +65,9 @@ class Deeds:
         match command:
             case words.CheckStep():
                 self._begun.add(command.step)
-                self._errands.run(self._check(site.steps[command.step]), self._hear)
+                self._errands.run(
+                    self._check(site.steps[command.step], command.failure), self._hear
+                )
             case words.Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
@@ -86,11 +89,7 @@ class Deeds:
     ) -> None:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
         if isinstance(command, words.Refresh):
-            refresher = self._site.settings.refresher
-            if refresher is None:
-                self._hear(words.Refreshed(command.unit))
-            else:
-                refresher(command.unit)
+            self._errands.run(self._settle(command), partial(self._refresh, command.unit))
             return
         hold = self._site.holds[command.unit]
         if isinstance(command, words.AwaitApproval):
@@ -105,6 +104,27 @@ class Deeds:
         if command.unit not in self._taking:
             self._taking.add(command.unit)
             self._errands.run(self._hold(command), self._held)
+
+    def _settle(self, command: words.Refresh) -> Errand[words.Trouble | None]:
+        """Have it in the ledger how the last try ended before anybody looks what is next.
+
+        Hooks that were run for a failure are run again for the next one.
+        """
+        steps = self._site.steps_of(command.unit)
+        forget_hooks(self._site, (step for step in steps if step.rescues))
+        ledgers, remedied = self._site.ledgers, EntryEnd(passed=True, hooks=command.hooks)
+        failure, now = command.failure, self._site.world.now()
+        return (yield from ledgers.settle(command.unit, failure, remedied, now))
+
+    def _refresh(self, unit: UnitId, unsettled: words.Trouble | None) -> None:
+        refresher = self._site.settings.refresher
+        if unsettled is not None:
+            why = f"its ledger is not closed: {unsettled.sentence}"
+            self._hear(words.Stopped(why, unit))
+        elif refresher is None:
+            self._hear(words.Refreshed(unit))
+        else:
+            refresher(unit)
 
     def _hold(self, command: words.Take) -> Errand[words.Taken | None]:
         """Hold a unit; what others did there meanwhile is looked at, and what it comes to then.
@@ -166,7 +186,7 @@ class Deeds:
             case words.Verify():
                 self._verify(command)
 
-    def _check(self, step: Step) -> Errand[words.Checked]:
+    def _check(self, step: Step, failure: EntryEnd | None) -> Errand[words.Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
         site = self._site
         spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
@@ -176,12 +196,12 @@ class Deeds:
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
             return words.Checked(step.id, trouble=_named(fault))
-        writes = any(map(site.is_written, examined))
+        writes = any(map(site.is_written, examined)) or site.ledgers.opens(step)
         if writes and (yield from site.take(step.unit)):
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
-            return (yield from self._check(step))
-        unentered = yield from self._announce(step, writes=writes)
+            return (yield from self._check(step, failure))
+        unentered = yield from self._announce(step, failure, writes=writes)
         if unentered is not None:
             return words.Checked(step.id, trouble=unentered)
         for spot in spots:
@@ -190,7 +210,9 @@ class Deeds:
                 self._hear((yield from site.judge(spot, live)))
         return words.Checked(step.id, site.stand(step))
 
-    def _announce(self, step: Step, *, writes: bool) -> Errand[words.Trouble | None]:
+    def _announce(
+        self, step: Step, failure: EntryEnd | None, *, writes: bool
+    ) -> Errand[words.Trouble | None]:
         """Say what begins, and which hooks are about to be made: who comes after us knows by that.
 
         A trouble keeps the step from beginning.
@@ -198,7 +220,7 @@ class Deeds:
         site = self._site
         unentered = None
         if writes:
-            unentered = yield from site.ledgers.begin(step.unit, site.world.now())
+            unentered = yield from site.ledgers.begin(step, failure, site.world.now())
         if unentered is not None:
             return unentered
         hold, before = site.holds[step.unit], site.holds[step.unit].record.entries

@@ -14,7 +14,6 @@ from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.heartbeat import Heartbeat
 from tidegate.engine.hold import SETTLES, UnitHold, told_takeover
-from tidegate.engine.ledgers import hooks_of
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
@@ -322,8 +321,9 @@ class Driver:
         if not self._site.holds.has(name):
             return
         sentence = self._failures.get(name) or run.stopped or self._rollout.stopped
-        ended = EntryEnd(result == Result.PASSED, sentence, hooks_of(run, now))
-        trouble = yield from self._site.ledgers.end(run, ended, now)
+        ended = EntryEnd(result == Result.PASSED, sentence, run.hook_runs(now))
+        rescued = EntryEnd(run.is_rescued, sentence, run.hook_runs(now, rescues=True))
+        trouble = yield from self._site.ledgers.end(name, ended, rescued, now)
         if trouble is not None:
             self._chronicle.unreported[name] = f"its ledger is not closed: {trouble.sentence}"
 

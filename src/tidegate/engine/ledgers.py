@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.engine.means import Bookkeeper
+from tidegate.engine.means import Bookkeeper, Failing
 from tidegate.engine.reach.errands import Ask, Errand, acting_as, together
 from tidegate.engine.reach.writing import trouble_of
-from tidegate.engine.turns.rollout import ItemState, UnitRun
 from tidegate.engine.vocabulary import Trouble
 from tidegate.model.identity import Identity
-from tidegate.model.ledger import Action, Entering, EntryEnd, HookRun, LedgerPlace
+from tidegate.model.ledger import Action, Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import PlannedUnit
+from tidegate.model.plan import Fragment, PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.world import facts
 from tidegate.world.calls import List, Selection, Verb, Write
@@ -30,7 +29,6 @@ PAGE = 100
 TRIES = 5
 """How often an entry is tried against others who write at the same time."""
 NAMESPACE = Kind("", "v1", "Namespace")
-PASSED = {ItemState.PASSED: True, ItemState.FAILED: False}
 
 
 @dataclass(slots=True)
@@ -44,6 +42,15 @@ class _OpenLedger:
     entering: Entering = field(default_factory=lambda: Entering(Action.KEEP))
     begun: bool = False
     ended: bool = False
+    remedies: bool = False
+    """What is entered is about a failure."""
+    tried: bool = False
+    """It has failed before, and is tried again."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is entered has no end yet, whoever has begun it."""
+        return self.begun or self.entering.goes_on
 
 
 class Ledgers:
@@ -74,22 +81,92 @@ class Ledgers:
         book = self._books.get(unit)
         return None if book is None else book.entering
 
+    def entries(self, unit: UnitId) -> tuple[bytes, ...]:
+        """What is entered, as it stands."""
+        book = self._books.get(unit)
+        return () if book is None else tuple(one.body for one in book.entries)
+
     def has(self, spot: Spot) -> bool:
         """Whether an object is an entry."""
         return spot in self._spots
 
-    def begin(self, unit: UnitId, now: Ms) -> Errand[Trouble | None]:
-        """Enter what begins, unless that is done; what keeps us from it."""
-        book = self._books.get(unit)
-        if book is None or book.begun or not book.entering.is_due:
+    def remedy(self, failing: Failing) -> Fragment | None:
+        """What is done about the failure of what begins; None: nothing, or nothing begins."""
+        book = self._books.get(failing.unit.id)
+        if book is None or not book.entering.is_due or book.remedies:
             return None
-        return (yield from acting_as(_identity(book), self._begin(book, now)))
+        return book.keeper.remedy(failing, book.entries, book.entering)
 
-    def end(self, run: UnitRun, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
+    def opens(self, step: Step) -> bool:
+        """Whether something is entered before a step begins, though nothing be written in it."""
+        book = self._books.get(step.unit)
+        if book is None:
+            return False
+        is_failure = book.is_open and not book.remedies
+        return is_failure if step.rescues else book.tried and not book.begun
+
+    def begin(self, step: Step, failure: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
+        """Enter what begins, unless that is done; what keeps us from it.
+
+        `failure`: how the unit has failed, where the step is there for that.
+        """
+        book = self._books.get(step.unit)
+        if book is None:
+            return None
+        if failure is None:
+            begins = self._begin_anew(book, now)
+        else:
+            begins = self._begin_remedy(book, failure, now)
+        return (yield from acting_as(_identity(book), begins))
+
+    def _begin_remedy(
+        self, book: _OpenLedger, failure: EntryEnd, now: Ms
+    ) -> Errand[Trouble | None]:
+        """Enter how it has failed, and what is done about that."""
+        if not book.is_open or book.remedies:
+            return None
+        trouble = yield from self._end(book, failure, now)
+        if trouble is not None:
+            return trouble
+        book.entering = book.keeper.intend_remedy(book.unit.id, book.entries)
+        book.begun, book.ended, book.remedies = False, False, True
+        return (yield from self._begin(book, now)) if book.entering.is_due else None
+
+    def _begin_anew(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
+        if book.tried and not book.begun:
+            refused = yield from self._look(book)
+            if refused is not None:
+                return trouble_of(refused)
+            if book.entering.problem:
+                return Trouble("Ledger", book.entering.problem, final=True)
+        if book.begun or not book.entering.is_due:
+            return None
+        return (yield from self._begin(book, now))
+
+    def settle(
+        self, unit: UnitId, failure: EntryEnd | None, remedied: EntryEnd, now: Ms
+    ) -> Errand[Trouble | None]:
+        """Enter how it has failed, or what was done about that: it is about to be tried again."""
+        book = self._books.get(unit)
+        if book is None or not book.is_open:
+            return None
+        ended = remedied if book.remedies else failure
+        trouble = None
+        if ended is not None:
+            trouble = yield from acting_as(_identity(book), self._end(book, ended, now))
+        book.entering = Entering(Action.KEEP)  # until it is looked at again
+        book.begun, book.ended, book.remedies = False, False, False
+        book.tried = True
+        return trouble
+
+    def end(
+        self, unit: UnitId, ended: EntryEnd, remedied: EntryEnd, now: Ms
+    ) -> Errand[Trouble | None]:
         """Enter how it ended; also what has begun, where nothing had to be written for it."""
-        book = self._books.get(run.unit.id)
+        book = self._books.get(unit)
         if book is None or book.ended or not book.entering.is_due:
             return None
+        ended = remedied if book.remedies else ended
         if not (book.begun or book.entering.goes_on or ended.passed):
             return None  # nothing of it was begun
         return (yield from acting_as(_identity(book), self._end(book, ended, now)))
@@ -178,16 +255,6 @@ class Ledgers:
         book.entries = tuple(found)
         self._spots |= {Spot(book.unit.cluster, one.ref) for one in found}
         return None
-
-
-def hooks_of(run: UnitRun, now: Ms) -> tuple[HookRun, ...]:
-    """What became of the hooks of a unit in this rollout."""
-    hooks = (one for step in run.steps for one in step.items if one.item.hook is not None)
-    return tuple(
-        HookRun(one.item.ref, one.at, now, PASSED.get(one.state))
-        for one in hooks
-        if one.state is not ItemState.PENDING
-    )
 
 
 def _identity(book: _OpenLedger) -> Identity | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -11,8 +11,8 @@ from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
 from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Live, Ref, Spot
-from tidegate.model.plan import Item, Plan, PlannedUnit
+from tidegate.model.objects import Json, Kind, Live, Ref, Spot
+from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
@@ -109,6 +109,15 @@ class Means(Protocol):
         ...
 
 
+class Failing(msgspec.Struct, frozen=True):
+    """A unit that may fail: what it is about to write, what lives, and what has a namespace."""
+
+    unit: PlannedUnit
+    steps: tuple[Step, ...]
+    find: Callable[[Ref], Live | None]
+    is_namespaced: Callable[[Kind], bool | None]
+
+
 class Bookkeeper(Protocol):
     """Knows which units keep a ledger, and what stands in it."""
 
@@ -124,6 +133,16 @@ class Bookkeeper(Protocol):
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
     ) -> tuple[Write, ...]:
         """What is written before anything of it is, one after another."""
+        ...
+
+    def remedy(
+        self, failing: Failing, entries: Sequence[Live], entering: Entering
+    ) -> Fragment | None:
+        """What is done if it fails: steps that rescue, in their order."""
+        ...
+
+    def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
+        """What is entered when that begins."""
         ...
 
     def end(

@@ -175,9 +175,26 @@ def complete(
     plan = site.means.without_hooks(plan, idle) if idle else plan
     settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
     plan = site.means.without_settled(plan, settled)
+    plan = _with_remedies(site, plan)
     if plan is not asked:
         site.enlist(plan.units, plan.steps, digest=plan.digest)
     return plan, _examined(site, plan)
+
+
+def _with_remedies(site: Site, plan: Plan) -> Plan:
+    """The plan with what is done about failures of units that keep a ledger."""
+    steps: dict[UnitId, list[Step]] = {}
+    for step in plan.steps:
+        steps.setdefault(step.unit, []).append(step)
+    found = [site.remedy(unit, steps.get(unit.id, ())) for unit in plan.units]
+    made = [one for one in found if one is not None]
+    if not made:
+        return plan
+    return msgspec.structs.replace(
+        plan,
+        steps=(*plan.steps, *(step for one in made for step in one.steps)),
+        edges=(*plan.edges, *(edge for one in made for edge in one.edges)),
+    )
 
 
 def _is_kept(site: Site, unit: UnitId) -> bool:
@@ -217,7 +234,9 @@ def _unenterable(site: Site, plan: Plan) -> list[Fault]:
 
 
 def _examined(site: Site, plan: Plan) -> list[Examined]:
-    return [one for step in plan.steps for one in site.examined(step)]
+    """How the objects stand. What is done about a failure is looked at when it is due."""
+    steps = (step for step in plan.steps if not site.is_remedy(step))
+    return [one for step in steps for one in site.examined(step)]
 
 
 def _due(site: Site, examined: list[Examined]) -> list[UnitId]:

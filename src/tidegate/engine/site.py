@@ -9,7 +9,7 @@ from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
 from tidegate.engine.ledgers import Ledgers
-from tidegate.engine.means import Body, Bookkeeper, Means, Reporter
+from tidegate.engine.means import Body, Bookkeeper, Failing, Means, Reporter
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
@@ -20,8 +20,8 @@ from tidegate.engine.stored import NAMESPACE
 from tidegate.engine.vocabulary import Judged, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live, Ref, Spot, as_served, identity
-from tidegate.model.plan import AWAITED, Deed, Item, Plan, PlannedUnit, Step, items_of
+from tidegate.model.objects import Kind, Live, Ref, Spot, as_served, identity
+from tidegate.model.plan import AWAITED, Deed, Fragment, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Exchange
@@ -123,6 +123,22 @@ class Site:
         units = self.examiner.units
         steps = [step for step in self.steps.values() if step.cluster == cluster]
         return [(item, units[step.unit]) for step in steps for item in items_of(step)]
+
+    def is_remedy(self, step: Step) -> bool:
+        """Whether a step is there for the failure of what is entered into a ledger."""
+        return step.rescues and self.ledgers.entering(step.unit) is not None
+
+    def remedy(self, unit: PlannedUnit, steps: Iterable[Step]) -> Fragment | None:
+        """What is done if a unit fails that keeps a ledger."""
+        served = self.outlook.served.get(unit.cluster, {})
+
+        def is_namespaced(kind: Kind) -> bool | None:
+            return served[kind].namespaced if kind in served else None
+
+        def find(ref: Ref) -> Live | None:
+            return self.outlook.lives.get(Spot(unit.cluster, ref))
+
+        return self.ledgers.remedy(Failing(unit, tuple(steps), find, is_namespaced))
 
     def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Errand[Judged]:
         """A verdict about what lives, at once unless a stranger's script has to be run for it.

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.event import Event
+from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Spot
 from tidegate.model.plan import Fragment, Item, Plan
@@ -250,15 +251,24 @@ class AwaitApproval(msgspec.Struct, frozen=True):
 
 
 class Refresh(msgspec.Struct, frozen=True):
-    """Look what the source of a unit has by now; a newer plan supersedes this one."""
+    """Look what the source of a unit has by now; a newer plan supersedes this one.
+
+    `failure`: how it has failed. `hooks`: what became of those that were run for that.
+    """
 
     unit: UnitId
+    failure: EntryEnd | None = None
+    hooks: tuple[HookRun, ...] = ()
 
 
 class CheckStep(msgspec.Struct, frozen=True):
-    """Compare the objects of a step with what lives, and validate what was not yet."""
+    """Compare the objects of a step with what lives, and validate what was not yet.
+
+    `failure`: how its unit has failed, where the step is there for that.
+    """
 
     step: str
+    failure: EntryEnd | None = None
 
 
 class Foresee(msgspec.Struct, frozen=True):

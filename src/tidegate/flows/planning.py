@@ -141,13 +141,20 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
 
 
 def _acting(member: Member) -> Policy:
-    """The policy of a unit; of a release, for what is about to be done to it."""
+    """The policy of a unit; of a release, for what is about to be done to it.
+
+    What others may change of a release is theirs until it is another revision.
+    """
     policy, rendered = member.unit.policy, member.rendered
     known = rendered.release if isinstance(rendered, Rendered) else None
     if policy.release is None or known is None:
         return policy
     action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
-    return act(policy, msgspec.structs.replace(policy.release, action=action))
+    acting = act(policy, msgspec.structs.replace(policy.release, action=action))
+    ignores = policy.release.ignores
+    if not ignores or not isinstance(rendered, Rendered) or not rendered.is_known:
+        return acting
+    return msgspec.structs.replace(acting, ignores=ignores, keeps_ignored=True)
 
 
 def _unbound(unit: Unit) -> Unit:

@@ -18,6 +18,7 @@ from tidegate.errors import TidegateError, errors_of
 from tidegate.flows.planning import Planned
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
+from tidegate.world.exchange import Exchange
 
 ReadAgain = Callable[[], Awaitable[Planned]]
 """The plan as of now. Raises where nothing can be rolled out of what is there."""
@@ -27,15 +28,18 @@ ReadAgain = Callable[[], Awaitable[Planned]]
 class Refreshing:
     """Looks for a newer plan when the engine asks. `hear` is told of one before it is begun.
 
-    `untold`: what could not be read, and why.
+    `stands`: a world whose time must not run ahead meanwhile. `untold`: what could not be read, and
+    why.
     """
 
     read: ReadAgain
     hear: Callable[[Planned], Awaitable[None]]
+    stands: Exchange | None = None
     untold: list[str] = field(default_factory=list)
     _wanted: asyncio.Queue[UnitId] = field(default_factory=asyncio.Queue)
 
     def ask(self, unit: UnitId) -> None:
+        self._begin_work()
         self._wanted.put_nowait(unit)
 
     async def drive(self, driver: Driver, digest: str, until: Ms | None) -> str:
@@ -48,7 +52,9 @@ class Refreshing:
                 result = await drive(driver, until=until)
             except TidegateError as error:  # as it is, and not in a group
                 failure = error
+            self._begin_work()
             answering.cancel()
+        self._end_work()
         if failure is not None:
             raise failure
         return result
@@ -59,10 +65,19 @@ class Refreshing:
             newer = await self._newest(unit)
             if newer is None or newer.plan.digest == digest:
                 driver.refreshed(unit)
-                continue
-            await self.hear(newer)
-            driver.supersede(newer.plan)
-            digest = newer.plan.digest
+            else:
+                await self.hear(newer)
+                driver.supersede(newer.plan)
+                digest = newer.plan.digest
+            self._end_work()
+
+    def _begin_work(self) -> None:
+        if self.stands is not None:
+            self.stands.begin_work()
+
+    def _end_work(self) -> None:
+        if self.stands is not None:
+            self.stands.end_work()
 
     async def _newest(self, unit: UnitId) -> Planned | None:
         found: Planned | None = None

@@ -9,7 +9,7 @@ writes               of Secrets, each over the version that was read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -26,8 +26,10 @@ from tidegate.dialect.helm.record import (
 )
 from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
+from tidegate.engine.means import Failing
 from tidegate.errors import DialectError
 from tidegate.flows.planning import Planned
+from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart
 from tidegate.flows.rendering.outcome import attempt_all, raise_all
@@ -43,7 +45,7 @@ from tidegate.model.ledger import (
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Fragment, Plan
 from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import sheet_of
@@ -52,7 +54,7 @@ from tidegate.world.calls import Verb, Write
 MANAGER = "helm-controller"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReleaseBooks:
     """The ledgers of units that are Helm releases; one without a key is to end.
 
@@ -62,6 +64,12 @@ class ReleaseBooks:
     terms: Mapping[UnitId, ReleaseTerms]
     keys: Mapping[UnitId, str] = field(default_factory=dict)
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
+    hear: Callable[[Fragment], None] | None = None
+    """Is told what is done about failures: earlier revisions hold values that nobody may see."""
+
+    def take(self, newer: ReleaseBooks) -> None:
+        """Go on with what was rendered since: each try of a release is another revision."""
+        self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
 
     def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
@@ -86,6 +94,37 @@ class ReleaseBooks:
             return msgspec.structs.replace(entering, problem=error.problem)
         return entering
 
+    def remedy(
+        self, failing: Failing, entries: Sequence[Live], entering: Entering
+    ) -> Fragment | None:
+        found = self._remedy(failing, entries, entering)
+        if found is not None and self.hear is not None:
+            self.hear(found)
+        return found
+
+    def _remedy(
+        self, failing: Failing, entries: Sequence[Live], entering: Entering
+    ) -> Fragment | None:
+        terms = self.terms[failing.unit.id]
+        remedy, records = terms.acting.remedy, _records(entries)
+        if entering.action is Action.UNINSTALL or remedy is None:
+            return None
+        if remedy is Action.ROLLBACK:
+            target = book.rollback_target(records, entering.number)
+            return None if target is None else roll_back(failing, terms, target)
+        sheet = self.sheets.get(failing.unit.id)
+        mine = next((one for one in records if one.number == entering.number), None)
+        if sheet is not None:
+            return uninstall(failing, terms, sheet_text(sheet), entering.brought)
+        if mine is not None:
+            return uninstall(failing, terms, record_text(mine), entering.brought)
+        return None
+
+    def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
+        records, remedy = _records(entries), self.terms[unit].acting.remedy
+        is_end = remedy is Action.UNINSTALL
+        return book.intend_end(records) if is_end else book.intend_rollback(records)
+
     def begin(
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
     ) -> tuple[Write, ...]:
@@ -99,6 +138,9 @@ class ReleaseBooks:
             return book.begin_end(records)
         if entering.goes_on:
             return book.Entries()
+        if entering.action is Action.ROLLBACK:
+            terms = self.terms[unit]
+            return book.begin_rollback(records, terms, entering=entering, now=now)
         sheet = self.sheets[unit]
         return book.begin(sheet, records, self.terms[unit], unit.mark, entering=entering, now=now)
 
@@ -140,8 +182,8 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
     return [read_record(msgspec.json.decode(one.body)) for one in entries]
 
 
-async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | None:
-    """The ledgers of a plan's units; None where none of them is a release."""
+async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
+    """The ledgers of those of a plan's units that are releases."""
     terms = terms_of(planned.plan)
     wanted = {
         one.manifests.unit.id: one.rendered
@@ -149,7 +191,7 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | No
         if one.manifests.unit.id in terms and one.rendered.release is not None
     }
     if not wanted:
-        return None
+        return ReleaseBooks({})
     async with Workshop(session.setting) as workshop:
         asked = {
             name: _sheet(name, one, one.release, workshop)
@@ -165,6 +207,10 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks | No
 def end_releases(plan: Plan) -> ReleaseBooks:
     """The ledgers of units that are to end."""
     return ReleaseBooks(terms_of(plan))
+
+
+def has_releases(plan: Plan) -> bool:
+    return bool(terms_of(plan))
 
 
 def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:

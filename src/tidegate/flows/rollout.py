@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.planning import Planned
 from tidegate.flows.refreshing import ReadAgain, Refreshing
-from tidegate.flows.releases import ReleaseBooks
+from tidegate.flows.releases import ReleaseBooks, make_releases
 from tidegate.flows.session import Session, own_name
 from tidegate.flows.statuses import Statuses, make_statuses, told_unreported
 from tidegate.model.event import Event, Result
@@ -82,6 +82,8 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     """Run a plan to its end before an audience."""
     discretion, world, newest = Discretion.of(plan), session.world, plan
     files, known = SourceFiles(session.tree), session.craft.rules.known
+    if rolling.releases is not None:
+        rolling.releases.hear = discretion.learn
 
     def background() -> Background:
         return Background(
@@ -107,8 +109,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         if rolling.statuses is not None:
             rolling.statuses.take(await make_statuses(newer, session))
 
-    read = rolling.read_again
-    refreshing = Refreshing(read, follow) if read is not None else None
+    refreshing = _refreshing(rolling, session, follow)
     driver = make_driver(plan, session, rolling, emit, refreshing.ask if refreshing else None)
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
@@ -122,6 +123,24 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     unread = refreshing.untold if refreshing else []
     untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
     return RolledOut(_outcome(result, driver, audience.course), evidence, untold)
+
+
+def _refreshing(
+    rolling: Rolling, session: Session, follow: Callable[[Planned], Awaitable[None]]
+) -> Refreshing | None:
+    """Who looks for a newer plan. Releases are entered as what was rendered last."""
+    read_again = rolling.read_again
+    if read_again is None:
+        return None
+
+    async def read() -> Planned:
+        newer = await read_again()
+        if rolling.releases is not None:
+            rolling.releases.take(await make_releases(newer, session))
+        return newer
+
+    simulated = session.target.simulation is not None
+    return Refreshing(read, follow, session.world if simulated else None)
 
 
 def make_driver(

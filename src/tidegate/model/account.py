@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.source import Revision
@@ -63,7 +64,9 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
     to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
     it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open.
-    `is_known`: it could be rendered. `retries`: how often it was tried again.
+    `is_known`: it could be rendered. `retries`: how often it was tried again. `release`: the Helm
+    release that it is, and `entries` the records of that. `remedied`: whether what is done about
+    its failure went well; None where nothing was.
     """
 
     unit: UnitId
@@ -80,6 +83,9 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     waits_for: tuple[UnitId, ...] = ()
     objects: tuple[ObjectAccount, ...] = ()
+    release: ReleaseTerms | None = None
+    entries: tuple[bytes, ...] = ()
+    remedied: bool | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True):

@@ -109,3 +109,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cluster: str = ""
     field: str = ""
     where: str = ""
+
+
+NOT_NEEDED = "NotNeeded"
+"""Why a step is left out that was there for a failure."""

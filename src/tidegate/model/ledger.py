@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.semantics import Retry
@@ -31,6 +32,8 @@ class Action(StrEnum):
     KEEP = "keep"
     """The last entry says what Git says: nothing is entered, and no hook is run."""
     UNINSTALL = "uninstall"
+    ROLLBACK = "rollback"
+    """An earlier entry is made again, since the last one failed."""
 
 
 class Entering(msgspec.Struct, frozen=True):
@@ -105,7 +108,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     """The last revision of a release, as a cluster has it.
 
     `stands`: it is deployed, or somebody is at work on it. `is_gone`: it was uninstalled. `action`
-    and `key` where we made it.
+    and `key` where we made it. `rendered`: the revision that its templates have seen.
     """
 
     number: int
@@ -113,6 +116,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     is_gone: bool = False
     action: Action | None = None
     key: str = ""
+    rendered: int = 0
 
 
 class CrdPolicy(StrEnum):
@@ -131,7 +135,8 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     `waits` for what it has brought, and `waits_for_jobs` until they are done. `replaces`: objects
     are put in the place of what is there. `checks`: they are validated before, and where it
     `checks_values`, values as well.
-    `refuses_others`: what is there already, and not the release's, is not taken over.
+    `refuses_others`: what is there already, and not the release's, is not taken over. `remedy`:
+    what is done about its failure; None leaves it as it is.
     """
 
     hooks: bool = True
@@ -144,6 +149,7 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     checks: bool = True
     checks_values: bool = True
     refuses_others: bool = False
+    remedy: Action | None = None
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -151,6 +157,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
     `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
+    `ignores`: fields that others may change between two revisions.
     """
 
     name: str
@@ -161,7 +168,11 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     action: Action = Action.INSTALL
     install: ActionTerms = ActionTerms()
     upgrade: ActionTerms = ActionTerms()
+    rollback: ActionTerms = ActionTerms()
+    uninstall: ActionTerms = ActionTerms()
+    ignores: tuple[Ignored, ...] = ()
 
     @property
     def acting(self) -> ActionTerms:
-        return self.upgrade if self.action is Action.UPGRADE else self.install
+        found = {Action.UPGRADE: self.upgrade, Action.ROLLBACK: self.rollback}
+        return found.get(self.action, self.install)

@@ -34,7 +34,9 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole`: everything starts over, not only the step that failed. `gates`: a gate that failed is
     waited for again, too; else only what the cluster refused is tried again. `refreshes`: it is
-    tried with what its source has by then.
+    tried with what its source has by then. `rescues`: what there is for its failure is done before
+    each further try, and where it `rescues_last`, behind the last one. `counts_on`: a newer text
+    does not begin the count anew.
     """
 
     limit: int
@@ -44,6 +46,9 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
     gates: bool = False
     refreshes: bool = False
+    rescues: bool = False
+    rescues_last: bool = True
+    counts_on: bool = False
 
     def pause(self, attempt: int) -> Ms:
         """The pause before the given attempt; the first one again is number 1."""

@@ -91,9 +91,10 @@ def _parting(one: Stale, farewell: Propagation | None) -> Stale:
     return msgspec.structs.replace(one, handling=handling)
 
 
-def _deletion_of(one: Stale) -> Item:
+def _deletion_of(one: Stale, *, gates: bool = True) -> Item:
     """Who asks before it is pruned asks before it is deleted, too."""
-    return deletion_of(one, asks=Consent.ASK in {one.handling.delete, one.handling.prune})
+    asks = Consent.ASK in {one.handling.delete, one.handling.prune}
+    return deletion_of(one, asks=asks, gates=gates)
 
 
 def _hooks(
@@ -141,8 +142,11 @@ def _staged(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
 
 def _released(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
     """In Helm's order of deletions: kind after kind, objects of a kind at once."""
+    release = unit.policy.release
+    waits = release is None or release.uninstall.waits
     ordered = sorted(going, key=lambda one: (kind_rank_back(one.ref.kind.name), one.ref))
-    kinds = groupby(map(_deletion_of, ordered), key=lambda item: item.ref.kind.name)
+    items = (_deletion_of(one, gates=waits) for one in ordered)
+    kinds = groupby(items, key=lambda item: item.ref.kind.name)
     batches = tuple(tuple(batch) for _, batch in kinds)
     return (_step(unit, DELETE, batches),) if batches else ()
 

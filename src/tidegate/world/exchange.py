@@ -39,10 +39,40 @@ class Exchange:
         self._until: Ms | None = None
         self._alarms: list[tuple[Ms, int, Party]] = []
         self._alarms_set = 0
+        self._works = 0
+        self._at_work: set[Party] = set()
 
     def party(self) -> Party:
         """Somebody who asks: with tickets, facts and an alarm of its own."""
-        return Party(self)
+        made = Party(self)
+        if self._works:
+            self._at_work.add(made)
+        return made
+
+    def begin_work(self) -> None:
+        """Somebody does something that no world knows of, such as reading files, for the others.
+
+        Virtual time stands still meanwhile, but for those who begin to ask then.
+        """
+        self._works += 1
+        self._world.wake()
+
+    def end_work(self) -> None:
+        self._works -= 1
+        if not self._works:
+            self._at_work.clear()
+            self._hand_on()
+
+    def _may_listen(self, party: Party) -> bool:
+        return not self._works or party in self._at_work
+
+    def _hand_on(self) -> None:
+        """Whoever has waited longest listens next, once all that were called have come."""
+        if self._listener is None and not self._called:
+            able = (one for one in self._waiting if self._may_listen(one))
+            following = next(able, None)
+            if following is not None:
+                self._call(following)
 
     def next_ticket(self) -> Ticket:
         self._last += 1
@@ -69,15 +99,14 @@ class Exchange:
             heapq.heappush(self._alarms, (party.until, self._alarms_set, party))
         try:
             while not party.is_due(self.now()):
-                if self._listener is None and not self._called:
+                is_free = self._listener is None and not self._called
+                if is_free and self._may_listen(party):
                     await self._listen(party)
                 else:
                     await self._rest(party)
         finally:
             del self._waiting[party]
-            # Whoever has waited longest listens next, once all that were called have come.
-            if self._waiting and self._listener is None and not self._called:
-                self._call(next(iter(self._waiting)))
+            self._hand_on()
 
     def wake(self, party: Party) -> None:
         """Let a wait end now."""

@@ -68,6 +68,21 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
 
 
+@case(61)
+def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revision_of_its_own(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.put("templates/web.yaml", config_map("web", by="'{{ .Release.Revision }}'"))
+    shop.release(install={"strategy": {"name": "RetryOnFailure"}})
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "by") == "2"
+
+
 @case(62)
 def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
     sandbox: KeptSandbox, shop: ChartRepository
@@ -112,3 +127,115 @@ def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartR
 
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
     assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"
+
+
+@case(60)
+def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tries_left(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/before.yaml", hook("before", "pre-rollback"))
+    sandbox.sync(shop.root)
+    shop.put("templates/more.yaml", config_map("more", to="'{{ .Values.to }}'"))
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 1}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox) == [
+        (1, "superseded"),
+        (2, "failed"),
+        (3, "superseded"),
+        (4, "failed"),
+        (5, "deployed"),
+    ]
+    last = records(sandbox)[-1]
+    assert text(last.content, "info", "description") == "Rollback to 3"
+    assert last.manifest == records(sandbox)[0].manifest
+    assert sandbox.deeds().count("create jobs/before") == 2
+    assert sandbox.all(CONFIG_MAP, "shop").keys() & {"web", "more"} == {"web"}
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+
+
+@case(60)
+def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
+    remediation: Body = {"remediateLastFailure": True}
+    shop.release(upgrade={"remediation": remediation})
+    assert sandbox.sync(shop.root).code != 0
+    before = stands(sandbox)
+    assert before == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+
+    shop.drop("templates/hook.yaml")
+    back = sandbox.sync(shop.root)
+
+    assert back.code == 0, back.stderr
+    assert stands(sandbox) == before
+
+
+@case(60)
+def test_an_install_that_fails_is_uninstalled_before_each_further_try(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.put("templates/bye.yaml", hook("goodbye", "pre-delete"))
+    shop.release(install={"remediation": {"retries": 1}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert failed.stdout.count("applied 1 object: Job shop/goodbye") == 1
+    assert stands(sandbox) == [(1, "failed")]
+    assert "web" in sandbox.all(CONFIG_MAP, "shop")
+
+
+@case(60)
+def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.release(install={"remediation": {"remediateLastFailure": True}})
+
+    assert sandbox.sync(shop.root).code != 0
+
+    assert stands(sandbox) == []
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
+
+
+@case(60)
+def test_an_upgrade_that_fails_can_be_uninstalled(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    remediation: Body = {"strategy": "uninstall", "remediateLastFailure": True}
+    shop.release(upgrade={"remediation": remediation})
+
+    assert sandbox.sync(shop.root).code != 0
+
+    assert stands(sandbox) == []
+    assert not sandbox.all(CONFIG_MAP, "shop").keys() & {"web"}
+
+
+@case(60)
+@pytest.mark.parametrize("turns", [16, 30])
+def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
+    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+) -> None:
+    """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    remediation: Body = {"remediateLastFailure": True}
+    shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
+    sandbox.killed(shop.root, turns=turns)
+
+    assert sandbox.sync(shop.root).code != 0
+
+    found = stands(sandbox)
+    assert [number for number, _ in found] == [*range(1, len(found) + 1)]
+    assert found[-1][1] == "deployed"
+    assert [status for _, status in found].count("deployed") == 1
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"

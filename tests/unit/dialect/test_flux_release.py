@@ -222,8 +222,7 @@ def test_post_renderers_may_spare_hooks() -> None:
         ("test: {enable: true}", "spec.test.enable"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
-        ("uninstall: {disableWait: true}", "spec.uninstall.disableWait"),
-        ("upgrade: {remediation: {retries: 2}}", "spec.upgrade.remediation"),
+        ("uninstall: {timeout: 1m}", "spec.uninstall.timeout"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
     ],
 )

@@ -181,3 +181,25 @@ async def test_a_question_whose_asker_is_cancelled_is_withdrawn() -> None:
         asyncio.get_running_loop().call_soon(asking.cancel)
 
     assert world.cancelled == [world.sent[-1].ticket]
+
+
+async def test_while_somebody_works_outside_nobody_listens_but_who_begins_to_ask_then() -> None:
+    world = HeldWorld()
+    exchange, log = Exchange(world), list[str]()
+    patient = exchange.party()
+    exchange.begin_work()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(waits_of(patient, log, "patient"))
+        await asyncio.sleep(0)  # noqa: TID251 - the task gets its turn
+        assert world.waits == []
+
+        world.tell(Answer(Ticket(1), Done()))
+        assert await ask(exchange, GET) == (Done(),)
+        await asyncio.sleep(0)  # noqa: TID251
+        assert len(world.waits) == 1
+
+        exchange.end_work()
+        await asyncio.sleep(0)  # noqa: TID251
+        assert len(world.waits) == 2
+        patient.wake()
+    assert log == ["patient: 0"]

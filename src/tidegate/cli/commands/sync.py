@@ -218,7 +218,7 @@ async def _roll_out(
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters
-    from tidegate.flows.releases import make_releases
+    from tidegate.flows.releases import has_releases, make_releases
     from tidegate.flows.statuses import make_statuses
     from tidegate.flows.syncing import plan_again
     from tidegate.model.event import Result
@@ -238,10 +238,10 @@ async def _roll_out(
         rolling = replace(
             rolling, statuses=statuses, releases=await make_releases(met.planned, session)
         )
-    # In a simulated world nobody commits anything, a saved plan is run as it is, and a release is
-    # entered as it was begun.
-    is_fixed = told["plan"] is not None or rolling.releases is not None
-    if session.target.simulation is None and not is_fixed:
+    # In a simulated world nobody commits anything; but each try of a release is another revision.
+    # A saved plan is run as it is.
+    changes = session.target.simulation is None or has_releases(planned.plan)
+    if changes and told["plan"] is None:
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:

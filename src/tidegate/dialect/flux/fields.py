@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Collection, Iterator
 
 from tidegate.dialect.flux.part import Part
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
+from tidegate.model.ignoring import Ignored
 from tidegate.model.objects import Kind
 from tidegate.model.release import ValuesFile
 from tidegate.model.rendering import DataReference, Image, Patch
@@ -19,6 +21,9 @@ REPOSITORY = "HelmRepository"
 CHART_SOURCES = (REPOSITORY, "GitRepository", "Bucket")
 OLD_PATCHES = ("patchesStrategicMerge", "patchesJson6902")
 DATA_KINDS = ("ConfigMap", "Secret")
+_PLAIN = re.compile(r"[A-Za-z0-9.:_-]+")
+"""A text that means itself, where Flux reads a regular expression."""
+_TARGETS = frozenset({"group", "kind", "name", "namespace"})
 
 
 def read_cluster(spec: Part) -> str:
@@ -158,3 +163,19 @@ def read_references(part: Part, name: str, key: str = "") -> tuple[DataReference
         for one in part.parts(name)
     )
     return tuple(one for one in found if one.kind and one.name)
+
+
+def read_ignores(spec: Part) -> Iterator[Ignored]:
+    """Fields that others may change, of objects that are named outright or by nothing."""
+    for rule in spec.parts("ignore"):
+        target = rule.texts("target")
+        if not _TARGETS.issuperset(target) or not all(map(_PLAIN.fullmatch, target.values())):
+            rule.tell_difference("target", "objects are found by plain names alone")
+            continue
+        yield Ignored(
+            kind=target.get("kind", "*"),
+            group=target.get("group", "*"),
+            name=target.get("name", ""),
+            namespace=target.get("namespace", ""),
+            pointers=rule.words("paths"),
+        )

@@ -5,7 +5,6 @@ Objects that name no namespace get `targetNamespace` and else none: Flux refuses
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tidegate.dialect.declared import Declared
@@ -14,6 +13,7 @@ from tidegate.dialect.flux.fields import (
     read_dependencies,
     read_expressions,
     read_identity,
+    read_ignores,
     read_images,
     read_patches,
     read_references,
@@ -23,7 +23,6 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
-from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Propagation, Ref
 from tidegate.model.policy import Consent, Gates, Handling, Order, Policy, Tracking
@@ -45,9 +44,6 @@ UNPLAYED = {
     "decryption.serviceAccountName": "keys come from `secretRef` and from this machine",
 }
 LEAST = Ms(30 * SECOND)
-_PLAIN = re.compile(r"[A-Za-z0-9.:_-]+")
-"""A text that means itself, where Flux reads a regular expression."""
-_TARGETS = frozenset({"group", "kind", "name", "namespace"})
 
 
 def read_kustomization(document: Document, namespace: str) -> Declared:
@@ -127,7 +123,7 @@ def _substitution(build: Part) -> Substitution:
 
 def _policy(spec: Part, own: UnitId) -> Policy:
     gates, listed = _gates(spec, own)
-    prunes, ignores = spec.flag("prune", needed=True), tuple(_ignores(spec))
+    prunes, ignores = spec.flag("prune", needed=True), tuple(read_ignores(spec))
     policy = spec.text("deletionPolicy", among=(MIRROR, DELETE, WAIT, ORPHAN), default=MIRROR)
     stays = policy == ORPHAN or (policy == MIRROR and not prunes)
     interval, timeout = spec.span("interval", needed=True), spec.span("timeout")
@@ -192,19 +188,3 @@ def _tell_inert(spec: Part, policy: Policy) -> None:
         why = "without `wait` and `healthChecks` no object is judged"
         fix = "add `wait: true`, or list the objects in `healthChecks`"
         spec.tell_ignored(("healthCheckExprs",), why, fix)
-
-
-def _ignores(spec: Part) -> Iterator[Ignored]:
-    """Fields that others may change, of objects that are named outright or by nothing."""
-    for rule in spec.parts("ignore"):
-        target = rule.texts("target")
-        if not _TARGETS.issuperset(target) or not all(map(_PLAIN.fullmatch, target.values())):
-            rule.tell_difference("target", "objects are found by plain names alone")
-            continue
-        yield Ignored(
-            kind=target.get("kind", "*"),
-            group=target.get("group", "*"),
-            name=target.get("name", ""),
-            namespace=target.get("namespace", ""),
-            pointers=rule.words("paths"),
-        )

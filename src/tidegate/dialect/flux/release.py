@@ -15,6 +15,7 @@ from tidegate.dialect.flux.fields import (
     read_dependencies,
     read_expressions,
     read_identity,
+    read_ignores,
     read_images,
     read_patches,
     read_references,
@@ -24,7 +25,7 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.ledger import ActionTerms, CrdPolicy, ReleaseTerms
+from tidegate.model.ledger import Action, ActionTerms, CrdPolicy, ReleaseTerms
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Handling, Order, Policy, Tracking
@@ -41,6 +42,9 @@ STRATEGIES = ("combined", NO_HOOKS, "separate")
 """Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
 MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
+FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
+REMEDIES = ("rollback", "uninstall")
+PROPAGATIONS = ("background", "foreground", "orphan")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
 MOST_KEPT = 5
@@ -48,16 +52,12 @@ MOST_KEPT = 5
 FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
-    "driftDetection.ignore": "all that others change is a difference",
-    "install.remediation": "a release that failed is not uninstalled before it is tried again",
     "install.serverSideApply": "objects are applied by the server",
-    "rollback": "nothing is rolled back by itself",
+    "rollback.cleanupOnFail": "what a failed rollback has made stays",
+    "rollback.timeout": "a rollback has as much time as the upgrade",
     "test.enable": "tests of the chart are not run",
-    "uninstall.deletionPropagation": "objects are deleted in the background",
-    "uninstall.disableHooks": "hooks of its end are run",
-    "uninstall.disableWait": "the end of what goes is waited for",
+    "uninstall.timeout": "an end has as much time as an install",
     "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
-    "upgrade.remediation": "a release that failed is not rolled back before it is tried again",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
@@ -83,6 +83,9 @@ def read_release(document: Document, namespace: str) -> Declared:
         keeps_history=spec.part("uninstall").flag("keepHistory"),
         install=_action(spec, "install"),
         upgrade=_action(spec, "upgrade"),
+        rollback=_action(spec, "rollback"),
+        uninstall=_action(spec, "uninstall"),
+        ignores=tuple(read_ignores(spec.part("driftDetection"))),
     )
     unit = Unit(
         id=own,
@@ -176,23 +179,30 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
         creates_namespace=spec.part("install").flag("createNamespace"),
         identity=read_identity(spec, own.namespace),
         expressions=read_expressions(spec),
+        farewell=Propagation(_propagation(spec).capitalize()),
         heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
     )
     return act(policy, terms)
 
 
+def _propagation(spec: Part) -> str:
+    return spec.part("uninstall").text("deletionPropagation", among=PROPAGATIONS) or "background"
+
+
 def _action(spec: Part, name: str) -> ActionTerms:
-    """How Helm is to install, or to upgrade."""
+    """How Helm is to install, to upgrade, to roll back, or to uninstall."""
     said = spec.part(name)
     skips = said.flag("skipCRDs")
     crds = CrdPolicy(said.text("crds", among=CRDS) or (CRDS[0] if skips else CRDS[1]))
+    retry, remedy = _on_failure(said, name)
     return ActionTerms(
         hooks=not said.flag("disableHooks"),
         waits=not said.flag("disableWait"),
         waits_for_jobs=not said.flag("disableWaitForJobs"),
         crds=crds,
         timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
-        retry=_retry(said),
+        retry=retry,
+        remedy=remedy,
         replaces=said.flag("force"),
         checks=not said.flag("disableOpenAPIValidation"),
         checks_values=not said.flag("disableSchemaValidation"),
@@ -200,11 +210,35 @@ def _action(spec: Part, name: str) -> ActionTerms:
     )
 
 
-def _retry(said: Part) -> Retry:
-    """Nothing is tried again unless somebody says how often; fewer than none is without end."""
-    strategy = said.part("strategy")
-    tries, pause = said.part("remediation").number("retries"), Ms(0)
-    if strategy.text("name", among=("RemediateOnFailure", "RetryOnFailure")) == "RetryOnFailure":
+def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
+    """How often it is tried again, and what is done about a failure before that.
+
+    Nothing is tried again unless somebody says how often; fewer than none is without end. An
+    upgrade that is tried several times is also taken back in the end, unless told. Each try is
+    planned anew: it is another revision, and what failed as an install is upgraded.
+    """
+    remediation, strategy = said.part("remediation"), said.part("strategy")
+    tries, pause = remediation.number("retries"), Ms(0)
+    last = remediation.flag("remediateLastFailure")
+    if name == "upgrade" and not remediation.has("remediateLastFailure"):
+        last = tries > 0
+    remedy = Action.UNINSTALL if tries or last else None
+    way = remediation.text("strategy", among=REMEDIES)
+    if remedy is not None and name == "upgrade" and way != REMEDIES[1]:
+        remedy = Action.ROLLBACK
+    if strategy.text("name", among=FAILURE_STRATEGIES) == FAILURE_STRATEGIES[1]:
         tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
-    limit = tries if tries >= 0 else ENDLESS
-    return Retry(limit=limit, first=pause, factor=1, cap=pause, whole=True, gates=True)
+        remedy, last = None, False
+    retry = Retry(
+        limit=tries if tries >= 0 else ENDLESS,
+        first=pause,
+        factor=1,
+        cap=pause,
+        whole=True,
+        gates=True,
+        refreshes=True,
+        rescues=remedy is not None,
+        rescues_last=last,
+        counts_on=True,
+    )
+    return retry, remedy

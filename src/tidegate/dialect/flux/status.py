@@ -39,11 +39,12 @@ STATUSES = {
 }
 
 
-class _Conditions:
+class FluxConditions:
     """The conditions of an object as they become; a time moves only with what it tells."""
 
-    def __init__(self, own: Body, now: str) -> None:
+    def __init__(self, own: Body, now: str, order: tuple[str, ...] = ORDER) -> None:
         self._now = now
+        self._order = order
         self._generation = number(own, "metadata", "generation")
         known = mappings(own, "status", "conditions")
         self._all: dict[str, Body] = {text(one, "type"): one for one in known}
@@ -71,8 +72,8 @@ class _Conditions:
 
     def listed(self) -> list[Json]:
         """Those of Flux in its order, and what others have set behind them."""
-        others = sorted(self._all.keys() - set(ORDER))
-        return [self._all[name] for name in (*ORDER, *others) if name in self._all]
+        others = sorted(self._all.keys() - set(self._order))
+        return [self._all[name] for name in (*self._order, *others) if name in self._all]
 
 
 def kustomization_status(
@@ -80,10 +81,10 @@ def kustomization_status(
 ) -> OwnStatus | None:
     """The status of a Kustomization, given the one it has; None: there is nothing to say."""
     before, revision = mapping(own, "status"), _revision(sources)
-    conditions = _Conditions(own, stamp(account.now))
+    conditions = FluxConditions(own, stamp(account.now))
     is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
     if account.going is Going.WAITS or (is_lost and not account.operated):
-        return _waiting(own, account, conditions)
+        return waiting_status(own, account, conditions)
     status: Body = {**before, "lastAttemptedRevision": revision}
     if account.going is Going.RUNS:
         notes = _run(own, account, conditions, revision)
@@ -95,7 +96,7 @@ def kustomization_status(
         }
     else:
         notes = _fail(own, account, conditions)
-    status |= {"conditions": conditions.listed(), "inventory": _inventory(before, account)}
+    status |= {"conditions": conditions.listed(), "inventory": inventory_of(before, account)}
     if account.going is Going.ENDED and account.operated:
         status["history"] = _history(before, account, conditions, revision)
     return OwnStatus(status, notes)
@@ -105,7 +106,7 @@ def _revision(sources: Sequence[Provenance]) -> str:
     return str(sources[0].revision) if sources else ""
 
 
-def _waiting(own: Body, account: UnitAccount, conditions: _Conditions) -> OwnStatus | None:
+def waiting_status(own: Body, account: UnitAccount, conditions: FluxConditions) -> OwnStatus | None:
     """A unit that waits says for whom; one that waits for nobody it names says nothing."""
     unit = _first_unready(own, account.waits_for)
     if unit is None:
@@ -125,7 +126,7 @@ def _first_unready(own: Body, waits_for: Iterable[UnitId]) -> UnitId | None:
         {(one.kind, one.namespace, one.name): one for one in waits_for},
     )
     for one in mappings(own, "spec", "dependsOn"):
-        name = ("Kustomization", text(one, "namespace", default=home), text(one, "name"))
+        name = (text(own, "kind"), text(one, "namespace", default=home), text(one, "name"))
         if name in found:
             return found[name]
     return None
@@ -136,7 +137,7 @@ def _has_checks(own: Body) -> bool:
 
 
 def _run(
-    own: Body, account: UnitAccount, conditions: _Conditions, revision: str
+    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
 ) -> tuple[Note, ...]:
     limit = go_duration(_timeout(own))
     checks = _has_checks(own) and any(one.waits for one in account.objects)
@@ -151,7 +152,7 @@ def _run(
 
 
 def _pass(
-    own: Body, account: UnitAccount, conditions: _Conditions, revision: str
+    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
 ) -> tuple[Note, ...]:
     took = go_duration(Ms(account.now - account.begun))
     was_healthy = conditions.has(HEALTHY, "True")
@@ -177,7 +178,7 @@ def _passing_notes(own: Body, account: UnitAccount, took: str) -> Iterator[Note]
     yield "Normal", "ReconciliationSucceeded", finished
 
 
-def _fail(own: Body, account: UnitAccount, conditions: _Conditions) -> tuple[Note, ...]:
+def _fail(own: Body, account: UnitAccount, conditions: FluxConditions) -> tuple[Note, ...]:
     reason, told = "ReconciliationFailed", account.sentence or account.reason
     if account.result == Result.STOPPED:
         told = f"the rollout was stopped: {told}" if told else "the rollout was stopped"
@@ -231,7 +232,7 @@ def inventory_id(ref: Ref) -> str:
     return f"{ref.namespace}_{name}_{ref.kind.group}_{ref.kind.name}"
 
 
-def _inventory(before: Body, account: UnitAccount) -> Body:
+def inventory_of(before: Body, account: UnitAccount) -> Body:
     """What is the unit's. Until all of it is applied, what was so before stays in it as well."""
     wanted = [one for one in account.objects if one.is_wanted and not one.is_hook]
     left = [
@@ -249,7 +250,7 @@ def _inventory(before: Body, account: UnitAccount) -> Body:
 
 
 def _history(
-    before: Body, account: UnitAccount, conditions: _Conditions, revision: str
+    before: Body, account: UnitAccount, conditions: FluxConditions, revision: str
 ) -> list[Json]:
     """Snapshots, the newest first, one for each content and outcome."""
     known = mappings(before, "history")

@@ -27,18 +27,23 @@ from tidegate.model.ledger import (
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import listed, mappings, text
+from tidegate.model.reading import listed, mapping, mappings, text
 
 UNIT = "tidegate.dev/unit"
 KEY = "tidegate.dev/made-of"
 ACTION = "tidegate.dev/action"
-"""Annotations of records that are ours: whose, of what, and by which action."""
+RENDERED = "tidegate.dev/rendered-as"
+"""Annotations of records that are ours: whose, of what, by which action, and as which revision
+where that is another one: what was rolled back to was rendered then.
+"""
 APPLIED = "ssa"
 BEGINNINGS = {
     Action.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
     Action.UPGRADE: (ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade"),
 }
 ENDS = {Action.INSTALL: "Install complete", Action.UPGRADE: "Upgrade complete"}
+FAILURES = {Action.UPGRADE: "Upgrade", Action.ROLLBACK: "Rollback"}
+GOOD = frozenset({ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED})
 GONE_ON_WITH = {status: action for action, (status, _) in BEGINNINGS.items()}
 PHASES = {True: "Succeeded", False: "Failed", None: "Running"}
 
@@ -75,12 +80,14 @@ def newest(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
 def known_release(labels: Mapping[str, Json], notes: Mapping[str, Json]) -> KnownRelease:
     """What the labels and annotations of the last record tell."""
     status, action = str(labels.get("status")), notes.get(ACTION)
+    number, rendered = int(str(labels.get("version"))), str(notes.get(RENDERED, ""))
     return KnownRelease(
-        number=int(str(labels.get("version"))),
+        number=number,
         stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
         is_gone=status == ReleaseStatus.UNINSTALLED,
         action=Action(action) if isinstance(action, str) and action in {*Action} else None,
         key=str(notes.get(KEY, "")),
+        rendered=int(rendered) if rendered.isdecimal() else number,
     )
 
 
@@ -131,7 +138,7 @@ def end(
         return Entries()
     mine = _with_hooks(mine, ended.hooks)
     if not ended.passed:
-        what = "Upgrade" if entering.action is Action.UPGRADE else "Release"
+        what = FAILURES.get(entering.action, "Release")
         why = f'{what} "{mine.name}" failed: {ended.sentence}'
         return Entries((mine.become(ReleaseStatus.FAILED, why),))
     older = [
@@ -141,8 +148,44 @@ def end(
         one.become(ReleaseStatus.SUPERSEDED, text(one.content, "info", "description"))
         for one in older
     )
-    deployed = mine.become(ReleaseStatus.DEPLOYED, ENDS[entering.action], last_deployed=stamp(now))
+    told = ENDS.get(entering.action) or text(mine.content, "info", "description")
+    deployed = mine.become(ReleaseStatus.DEPLOYED, told, last_deployed=stamp(now))
     return Entries((*superseded, deployed))
+
+
+def rollback_target(records: Iterable[ReleaseRecord], before: int) -> ReleaseRecord | None:
+    """The last revision before this one that was well."""
+    return newest(one for one in records if one.number < before and one.status in GOOD)
+
+
+def intend_rollback(records: Sequence[ReleaseRecord]) -> Entering:
+    """What a rollback is, given the records there are: it is the next revision."""
+    last = newest(records)
+    if last is None or rollback_target(records, last.number) is None:
+        return Entering(Action.KEEP)
+    return Entering(Action.ROLLBACK, last.number + 1)
+
+
+def begin_rollback(
+    records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, entering: Entering, now: Ms
+) -> Entries:
+    """An earlier revision once more, under the next number; it is pending from now on."""
+    target = rollback_target(records, entering.number - 1)
+    if target is None:
+        return Entries()
+    info = mapping(target.content, "info")
+    told: dict[str, Json] = {**info, "last_deployed": stamp(now)}
+    hooks: list[Json] = [
+        {**one, "last_run": {"phase": ""}} for one in mappings(target.content, "hooks")
+    ]
+    content = {**target.content, "version": entering.number, "info": told, "hooks": hooks}
+    notes = {**target.notes}
+    if KEY in notes:
+        notes.setdefault(RENDERED, str(target.number))
+    made = ReleaseRecord(content, target.labels, notes)
+    pending = made.become(ReleaseStatus.PENDING_ROLLBACK, f"Rollback to {target.number}")
+    kept = [one for one in _surplus(records, terms.most) if one.number != target.number]
+    return Entries(made=(pending,), gone=tuple(kept))
 
 
 def intend_end(records: Sequence[ReleaseRecord]) -> Entering:

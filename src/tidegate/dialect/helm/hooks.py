@@ -22,4 +22,7 @@ def narrowed(hook: Hook, body: dict[str, Json], terms: ReleaseTerms) -> Hook:
     notes = mapping(body, "metadata", "annotations")
     events = {one.strip().lower() for one in str(notes.get(HELM_HOOK) or "").split(",")}
     phases = (phase for when, phase in WHEN.items() if f"{when}-{terms.action}" in events)
-    return msgspec.structs.replace(hook, phases=tuple(phases) if terms.acting.hooks else ())
+    ends = hook.ends if terms.uninstall.hooks else ()
+    return msgspec.structs.replace(
+        hook, phases=tuple(phases) if terms.acting.hooks else (), ends=ends
+    )

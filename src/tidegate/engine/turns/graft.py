@@ -131,6 +131,7 @@ def give_way(turn: Turn) -> None:
     awaited = {name: unit for name, unit in rollout.units.items() if unit.unheld}
     for name in awaited.keys() - set(newer.due):
         turn.order(LetGo(name))
+    tried = _counted_on(rollout)
     old = _clear(rollout)
     kept = _kept(old, plan)
     for step in old.values():
@@ -140,6 +141,14 @@ def give_way(turn: Turn) -> None:
     rollout.failed, rollout.gave_up = False, ""
     turn.tell(Told.ROLLOUT_SUPERSEDED, reason=public_digest(plan))
     _go_on_with(turn, plan, {name: old[name] for name in kept}, newer.due)
+    for name in tried.keys() & rollout.units.keys():
+        rollout.units[name].attempts = tried[name]
+
+
+def _counted_on(rollout: Rollout) -> dict[UnitId, int]:
+    """How often those were tried that a newer text does not give as many tries again."""
+    units = rollout.units.items()
+    return {name: one.attempts for name, one in units if one.rules.retry.counts_on}
 
 
 def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[UnitId, ...]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import NOT_NEEDED, StepState, Told
+from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of, public_digest
@@ -132,8 +133,8 @@ def start(turn: Turn, step: StepRun) -> None:
         return
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)
-    name = step.step.id
-    turn.order(Expand(name) if step.step.expands else CheckStep(name))
+    name, failure = step.step.id, step.unit.failure if step.step.rescues else None
+    turn.order(Expand(name) if step.step.expands else CheckStep(name, failure))
 
 
 def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
@@ -196,12 +197,18 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
     if unit.stopped:
         return  # what is left of it is given up when nothing of it is under way
     attempt = (unit.attempts if retry.whole else step.attempts) + 1
+    final = final or step.step.rescues
+    if not step.step.rescues:
+        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=unit.hook_runs(turn.now))
     if not final and attempt <= retry.limit and not turn.is_held(step):
         unit.attempts, step.attempts = attempt, attempt
         _retry(turn, step, retry.pause(attempt), reason, sentence)
         return
     turn.rollout.failed = unit.failed = True
     turn.enter(step, StepState.FAILED, reason=reason, sentence=sentence)
+    if unit.remedying:
+        _leave_unremedied(turn, step)
+        return
     if unit.unit.policy.carries_on:
         free(turn, step)
         return
@@ -212,6 +219,7 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
 def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:
     again = Ms(turn.now + pause)
     step.unit.outdated |= step.rules.retry.refreshes
+    step.unit.rescued = ()
     turn.tell(Told.RETRY_PLANNED, step, reason=reason, sentence=sentence, until=again)
     steps = [step]
     if step.rules.retry.whole:
@@ -224,8 +232,43 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     for one in steps:
         one.not_before = again
         one.unmet = sum(_holds(before) for before in one.before)
+    if step.rules.retry.rescues and step.unit.rescues:
+        step.unit.remedying = True
+        _begin_rescues(turn, step.unit.rescues)
     for one in steps:
         release(turn, one)
+
+
+def _begin_rescues(turn: Turn, waiting: list[StepRun]) -> None:
+    """Nothing but the order among them holds the steps that a unit has for its failure."""
+    for one in waiting:
+        one.unmet -= 1
+    for one in list(waiting):
+        release(turn, one)
+
+
+def _remedied(turn: Turn, unit: UnitRun) -> None:
+    """What there is for a failure is done: the unit is tried again, and may fail again."""
+    if not all(one.state is StepState.PASSED for one in unit.rescues):
+        return
+    unit.remedying, unit.rescued = False, unit.hook_runs(turn.now, rescues=True)
+    for one in unit.rescues:
+        reset(one)
+    for one in unit.rescues:
+        one.unmet = 1 + sum(_holds(before) for before in one.before)
+    start_unit(turn, unit)
+
+
+def _leave_unremedied(turn: Turn, step: StepRun) -> None:
+    """A unit whose failure could not be made good is not tried again."""
+    unit = step.unit
+    unit.remedying, unit.rescues = False, []
+    sentence = f"`{step.step.id}`, which was to make good its failure, failed"
+    for one in unit.steps:
+        if one.state is StepState.WAITING:
+            turn.enter(one, StepState.SKIPPED, reason="Behind", sentence=sentence)
+            settle_part(turn, one)
+            skip_behind(turn, one)
 
 
 def reset(step: StepRun) -> None:
@@ -269,6 +312,8 @@ def leave_out(turn: Turn, unit: UnitRun, trouble: Trouble) -> None:
 def rescue(turn: Turn, step: StepRun) -> None:
     """When a unit is at rest, start what it has for its failure, or leave it out."""
     unit = step.unit
+    if unit.remedying and step.step.rescues:
+        _remedied(turn, unit)
     if not unit.rescues or step.step.rescues:
         return
     ordinary = [one for one in unit.steps if not one.step.rescues]
@@ -276,12 +321,13 @@ def rescue(turn: Turn, step: StepRun) -> None:
         return
     waiting, unit.rescues = unit.rescues, []
     failed_too = any(one.state is StepState.FAILED for one in ordinary)
+    if failed_too and step.rules.retry.rescues_last:
+        _begin_rescues(turn, waiting)
+        return
+    why = "its last failure is left as it is" if failed_too else "nothing failed"
     for one in waiting:
-        if failed_too:
-            one.unmet -= 1
-            release(turn, one)
-        else:
-            turn.enter(one, StepState.SKIPPED, reason="NotNeeded", sentence="nothing failed")
+        if one.state is StepState.WAITING:
+            turn.enter(one, StepState.SKIPPED, reason=NOT_NEEDED, sentence=why)
             skip_behind(turn, one)
 
 

@@ -19,6 +19,7 @@ from tidegate.engine.vocabulary import (
     Written,
 )
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
+from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref, Spot
 from tidegate.model.plan import AWAITED, Item, PlannedUnit, Step
@@ -33,6 +34,10 @@ class ItemState(StrEnum):
     GATING = "gating"
     PASSED = "passed"
     FAILED = "failed"
+
+
+ENDED = {ItemState.PASSED: True, ItemState.FAILED: False}
+"""Whether an object that is no longer on its way has passed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -155,6 +160,12 @@ class UnitRun:
     """Before it is tried again, it is asked what its source has by then."""
     asked: bool = False
     """That was done, and no answer has come."""
+    remedying: bool = False
+    """What it has for its failure is done, and it is tried again behind that."""
+    failure: EntryEnd | None = None
+    """How it has failed, when it was tried last."""
+    rescued: tuple[HookRun, ...] = ()
+    """What became of the hooks that were run for that."""
     unheld: bool = False
     """Somebody else may hold it: nothing of it is begun."""
     wanted: bool = False
@@ -180,6 +191,27 @@ class UnitRun:
     def is_new(self) -> bool:
         """Whether no step of it has had its turn."""
         return all(step.state is StepState.WAITING for step in self.steps)
+
+    @property
+    def has_rescues(self) -> bool:
+        """Whether something was done for its failure."""
+        done = {StepState.PASSED, StepState.FAILED}
+        return any(step.step.rescues and step.state in done for step in self.steps)
+
+    @property
+    def is_rescued(self) -> bool:
+        """Whether all has passed that it has for its failure."""
+        mine = [step for step in self.steps if step.step.rescues]
+        return bool(mine) and all(step.state is StepState.PASSED for step in mine)
+
+    def hook_runs(self, now: Ms, *, rescues: bool = False) -> tuple[HookRun, ...]:
+        """What became of its hooks, or of those that it has for its failure."""
+        mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
+        return tuple(
+            HookRun(one.item.ref, one.at, now, ENDED.get(one.state))
+            for one in mine
+            if one.item.hook is not None and one.state is not ItemState.PENDING
+        )
 
 
 @dataclass(slots=True)

@@ -13,6 +13,8 @@ from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
+    if step.unit.remedying and not step.step.rescues:
+        return False
     free = _is_let_through(turn, step) and _is_in_time(turn, step) and _is_fresh(turn, step)
     return free and _is_ours(turn, step) and _is_admitted(turn, step)
 
@@ -65,9 +67,11 @@ def _is_in_time(turn: Turn, step: StepRun) -> bool:
 def _is_fresh(turn: Turn, step: StepRun) -> bool:
     """Whether nobody has to look what the source of the unit has by now."""
     unit = step.unit
+    if step.step.rescues:
+        return True
     if unit.outdated and not unit.asked:
         unit.asked = True
-        turn.order(Refresh(unit.unit.id))
+        turn.order(Refresh(unit.unit.id, unit.failure, unit.rescued))
     return not unit.outdated
 
 

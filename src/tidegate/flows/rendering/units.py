@@ -202,7 +202,7 @@ async def _as_known(
     if known is None:
         return *told(1, is_upgrade=False), False
     if known.stands and known.action is not None:
-        same, key = told(known.number, is_upgrade=known.action is Action.UPGRADE)
+        same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
         if key and key == known.key:
             return same, key, True
     return *told(known.number + 1, is_upgrade=not known.is_gone), False

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.errors import foreign
-from tidegate.model.event import FINAL, LEFT, Event, StepState, Told
+from tidegate.model.event import FINAL, LEFT, NOT_NEEDED, Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, Step, items_of
@@ -298,10 +298,14 @@ def _planned(step: Step) -> StepCourse:
 
 
 def _unplanned(event: Event) -> StepCourse:
-    """A step that was yielded when its turn came: only its events tell of it."""
+    """A step that was yielded when its turn came: only its events tell of it.
+
+    One that nobody needed was there for a failure.
+    """
     unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
     name = name_spot(event.step.removeprefix(f"{unit}/"))
-    return StepCourse(event.step, unit, name, event.cluster)
+    is_rescue = event.reason == NOT_NEEDED
+    return StepCourse(event.step, unit, name, event.cluster, rescues=is_rescue)
 
 
 def _refs(step: Step) -> tuple[Ref, ...]:

@@ -15,7 +15,7 @@ import msgspec
 from tidegate.model.change import MASK
 from tidegate.model.event import Event
 from tidegate.model.objects import FieldPath, Json
-from tidegate.model.plan import Plan, items_of
+from tidegate.model.plan import Fragment, Plan, items_of
 from tidegate.model.secret import is_secret_kind, secret_fields, texts_in, value_at
 
 SHORTEST = 5
@@ -43,8 +43,8 @@ class Discretion:
         made.learn(plan)
         return made
 
-    def learn(self, plan: Plan) -> None:
-        """Hide what this plan holds, too."""
+    def learn(self, plan: Plan | Fragment) -> None:
+        """Hide what this plan holds, or a part of one, too."""
         items = (item for step in plan.steps for item in items_of(step))
         self._learn(
             value

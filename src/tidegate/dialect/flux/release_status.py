@@ -1,0 +1,229 @@
+"""What Flux says of a HelmRelease: its conditions, its failures, and the revisions it has made.
+
+Reasons and sentences are those of helm-controller. The history is made of the records that are
+there. How Flux comes to its digests is its own affair: one that takes over reads ours as those of
+another, and upgrades once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tidegate.dialect.flux.status import (
+    PROGRESSING,
+    READY,
+    RECONCILING,
+    RETRYING,
+    STALLED,
+    FluxConditions,
+    Note,
+    inventory_of,
+    waiting_status,
+)
+from tidegate.dialect.helm.book import ACTION, GOOD, newest
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
+from tidegate.dialect.times import go_duration, stamp
+from tidegate.model.account import Going, OwnStatus, Provenance, UnitAccount
+from tidegate.model.event import Result
+from tidegate.model.ledger import Action, ReleaseTerms
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.semantics import ENDLESS
+
+Body = dict[str, Json]
+RELEASED, REMEDIATED = "Released", "Remediated"
+ORDER = (RECONCILING, STALLED, READY, RELEASED, "TestSuccess", REMEDIATED, "Drifted")
+MOST_SNAPSHOTS = 5
+ROLLED_BACK = "Rollback to "
+SNAPSHOT = "v2"
+FAILURES = {Action.INSTALL: "installFailures", Action.UPGRADE: "upgradeFailures"}
+
+
+def release_status(
+    own: Body, account: UnitAccount, sources: Sequence[Provenance]
+) -> OwnStatus | None:
+    """The status of a HelmRelease, given the one it has; None: there is nothing to say."""
+    del sources  # the record of a release names its chart
+    conditions, terms = FluxConditions(own, stamp(account.now), ORDER), account.release
+    is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
+    if terms is None or account.going is Going.WAITS or (is_lost and not account.operated):
+        return waiting_status(own, account, conditions)
+    records = [read_record(msgspec.json.decode(one)) for one in account.entries]
+    status: Body = {**mapping(own, "status"), "storageNamespace": terms.storage}
+    notes: tuple[Note, ...] = ()
+    if account.going is Going.RUNS:
+        limit = go_duration(terms.acting.timeout)
+        doing = f"Running '{terms.action}' action with timeout of {limit}"
+        conditions.set(READY, "Unknown", PROGRESSING, doing)
+        conditions.set(RECONCILING, "True", PROGRESSING, doing)
+        conditions.drop(STALLED)
+    elif account.result == Result.PASSED:
+        notes = _pass(account, conditions, records)
+        status = {key: one for key, one in status.items() if key not in _COUNTS}
+        status["observedGeneration"] = number(own, "metadata", "generation")
+    else:
+        notes = _fail(account, terms, conditions, records)
+        status |= _counts(account, terms)
+    status |= _attempted(own, account, records)
+    status |= {
+        "conditions": conditions.listed(),
+        "history": _history(records, mappings(own, "status", "history")),
+        "inventory": inventory_of(mapping(own, "status"), account),
+    }
+    return OwnStatus(status, notes)
+
+
+_COUNTS = frozenset({"failures", *FAILURES.values()})
+
+
+def _pass(
+    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+) -> tuple[Note, ...]:
+    last = newest(records)
+    if last is None:
+        return ()
+    action = last.notes.get(ACTION, Action.UPGRADE) if last.number == 1 else Action.UPGRADE
+    told = f"Helm {action} succeeded for release {_named(last)} with chart {_chart(last)}"
+    reason = f"{action.capitalize()}Succeeded"
+    conditions.set(RELEASED, "True", reason, told)
+    conditions.set(READY, "True", reason, told)
+    conditions.drop(RECONCILING, STALLED, REMEDIATED)
+    return (("Normal", reason, told),) if account.operated else ()
+
+
+def _fail(
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    records: Sequence[ReleaseRecord],
+) -> tuple[Note, ...]:
+    """It is not ready for what was done about its failure, or for that itself."""
+    action, why = terms.action, account.sentence or account.reason
+    stopped = account.result == Result.STOPPED
+    if stopped:
+        why = f"the rollout was stopped: {why}" if why else "the rollout was stopped"
+    if not account.is_known:
+        conditions.set(READY, "False", "ArtifactFailed", why)
+        return ()
+    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
+    chart = f" with chart {_chart(failed)}" if failed is not None else ""
+    told = f"Helm {action} failed for release {terms.namespace}/{terms.name}{chart}: {why}"
+    reason = f"{action.capitalize()}Failed"
+    conditions.set(RELEASED, "False", reason, told)
+    notes: list[Note] = [("Warning", reason, told)]
+    conditions.drop(REMEDIATED)
+    if account.remedied is not None:
+        told, reason = _remedied(terms, records, why, went_well=account.remedied)
+        conditions.set(REMEDIATED, "True" if account.remedied else "False", reason, told)
+        notes.append(("Normal" if account.remedied else "Warning", reason, told))
+    conditions.set(READY, "False", reason, told)
+    retry = terms.acting.retry
+    if stopped or (retry is not None and retry.limit == ENDLESS):
+        pause = go_duration(retry.first) if retry is not None else ""
+        again = why if stopped else f"retrying after {pause}"
+        conditions.set(RECONCILING, "True", RETRYING, again)
+        conditions.drop(STALLED)
+    else:
+        tried = f"Failed to {action} after {account.retries + 1} attempt(s)"
+        conditions.set(STALLED, "True", "RetriesExceeded", tried)
+        conditions.drop(RECONCILING)
+        notes.append(("Warning", "RetriesExceeded", tried))
+    return tuple(notes) if account.operated else ()
+
+
+def _remedied(
+    terms: ReleaseTerms, records: Sequence[ReleaseRecord], why: str, *, went_well: bool
+) -> tuple[str, str]:
+    """What was done about a failure: the sentence, and the reason."""
+    outcome = "succeeded" if went_well else f"failed: {why}"
+    end = "Succeeded" if went_well else "Failed"
+    if terms.acting.remedy is not Action.ROLLBACK:
+        name = f"{terms.namespace}/{terms.name}"
+        return f"Helm uninstall remediation for release {name} {outcome}", f"Uninstall{end}"
+    last = newest(records)
+    described = text(last.content, "info", "description") if last is not None else ""
+    to = described.removeprefix(ROLLED_BACK)
+    target = next((one for one in records if str(one.number) == to), last)
+    if target is None:
+        return f"Helm rollback to previous release {outcome}", f"Rollback{end}"
+    named = f"{_named(target)} with chart {_chart(target)}"
+    return f"Helm rollback to previous release {named} {outcome}", f"Rollback{end}"
+
+
+def _named(record: ReleaseRecord) -> str:
+    return f"{record.namespace}/{record.name}.v{record.number}"
+
+
+def _chart(record: ReleaseRecord) -> str:
+    return "@".join(record.chart)
+
+
+def _attempted(own: Body, account: UnitAccount, records: Sequence[ReleaseRecord]) -> Body:
+    """What was tried last; nothing where nothing was."""
+    tried = newest(one for one in records if not _is_rollback(one))
+    terms = account.release
+    if tried is None or terms is None or not account.operated:
+        return {}
+    return {
+        "lastAttemptedGeneration": number(own, "metadata", "generation"),
+        "lastAttemptedReleaseAction": terms.action.value,
+        "lastAttemptedRevision": tried.chart[1],
+        "lastAttemptedConfigDigest": _digest(tried.config),
+    }
+
+
+def _counts(account: UnitAccount, terms: ReleaseTerms) -> Body:
+    """How often it has failed since something was changed."""
+    if not account.operated or account.result != Result.FAILED or terms.action not in FAILURES:
+        return {}
+    times = account.retries + 1
+    return {"failures": times, FAILURES[terms.action]: times}
+
+
+def _is_rollback(record: ReleaseRecord) -> bool:
+    return text(record.content, "info", "description").startswith(ROLLED_BACK)
+
+
+def _history(records: Iterable[ReleaseRecord], known: Sequence[Body]) -> list[Json]:
+    """Snapshots, the newest first, down to the last one before it that was well."""
+    ordered = sorted(records, key=lambda one: one.number, reverse=True)
+    if not ordered:
+        return [
+            {**one, "status": ReleaseStatus.UNINSTALLED.value}
+            for one in known[:1]
+            if text(one, "status") != ReleaseStatus.UNINSTALLED
+        ] or [*known[:1]]
+    kept: list[Json] = []
+    for one in ordered[:MOST_SNAPSHOTS]:
+        kept.append(_snapshot(one))
+        if len(kept) > 1 and one.status in GOOD:
+            break
+    return kept
+
+
+def _snapshot(record: ReleaseRecord) -> Body:
+    chart, info = mapping(record.content, "chart", "metadata"), mapping(record.content, "info")
+    told: Body = {
+        "apiVersion": SNAPSHOT,
+        "digest": _digest({**record.content, "info": {}}),
+        "name": record.name,
+        "namespace": record.namespace,
+        "version": record.number,
+        "status": record.status.value,
+        "chartName": text(chart, "name"),
+        "chartVersion": text(chart, "version"),
+        "configDigest": _digest(record.config),
+        "firstDeployed": text(info, "first_deployed"),
+        "lastDeployed": text(info, "last_deployed"),
+    }
+    if text(chart, "appVersion"):
+        told["appVersion"] = text(chart, "appVersion")
+    return told
+
+
+def _digest(body: Body) -> str:
+    told = msgspec.json.encode(body, order="sorted")
+    return f"sha256:{hashlib.sha256(told).hexdigest()}"

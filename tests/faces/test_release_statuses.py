@@ -1,0 +1,144 @@
+"""What a HelmRelease says of itself, on a simulated cluster that serves its kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faces.test_statuses import condition, told
+from tests.fakes.kept_sandbox import KeptSandbox, definition
+from tests.fakes.releases import ChartRepository, config_map, helm_release, hook
+from tests.fakes.repositories import Body, namespace
+from tidegate.model.objects import Kind
+from tidegate.model.reading import mapping, mappings, part, text
+
+RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    """A cluster that has the release, and in which the Job `migrate` fails."""
+    home = tmp_path / "home"
+    home.mkdir()
+    given = (definition(RELEASE, "helmreleases", status=True), namespace("shop"))
+    cluster = KeptSandbox.make(home, monkeypatch, *given, failing=["migrate"], served=False)
+    cluster.put(helm_release("shop"))
+    return cluster
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = ChartRepository(tmp_path / "repository")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    made.release(values={"to": "one"})
+    return made
+
+
+def own(sandbox: KeptSandbox) -> Body:
+    return sandbox.all(RELEASE, "shop")["web"]
+
+
+def versions(body: Body) -> list[tuple[object, str]]:
+    history = mappings(body, "status", "history")
+    return [(one["version"], text(one, "status")) for one in history]
+
+
+def test_a_release_says_what_was_installed_and_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    installed = sandbox.sync(shop.root)
+
+    assert "is not written" not in installed.stderr
+    said = "Helm install succeeded for release shop/web.v1 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", said)
+    assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", said)
+    assert condition(own(sandbox), "Reconciling") is None
+    entries = mappings(own(sandbox), "status", "inventory", "entries")
+    assert [text(one, "id") for one in entries] == ["shop_web__ConfigMap"]
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+
+    said = "Helm upgrade succeeded for release shop/web.v2 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Ready") == ("True", "UpgradeSucceeded", said)
+    assert versions(own(sandbox)) == [(2, "deployed"), (1, "superseded")]
+    assert ("web", "UpgradeSucceeded") in told(sandbox, "shop")
+
+
+def test_a_second_run_says_nothing_new(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.sync(shop.root)
+    before = own(sandbox)
+
+    sandbox.sync(shop.root)
+
+    assert own(sandbox) == before
+
+
+def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    released = condition(found, "Released")
+    assert released is not None
+    assert released[:2] == ("False", "UpgradeFailed")
+    assert released[2].startswith(
+        "Helm upgrade failed for release shop/web with chart shop@1.0.0: Job shop/migrate"
+    )
+    back = "Helm rollback to previous release shop/web.v5 with chart shop@1.0.0 succeeded"
+    assert condition(found, "Remediated") == ("True", "RollbackSucceeded", back)
+    assert condition(found, "Ready") == ("False", "RollbackSucceeded", back)
+    tried = "Failed to upgrade after 3 attempt(s)"
+    assert condition(found, "Stalled") == ("True", "RetriesExceeded", tried)
+    assert versions(found) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
+    assert part(found, "status", "upgradeFailures") == 3
+
+    shop.drop("templates/hook.yaml")
+    sandbox.sync(shop.root)
+
+    assert condition(own(sandbox), "Remediated") is None
+    assert condition(own(sandbox), "Stalled") is None
+    ready = condition(own(sandbox), "Ready")
+    assert ready is not None
+    assert ready[:2] == ("True", "UpgradeSucceeded")
+    assert "upgradeFailures" not in mapping(own(sandbox), "status")
+
+
+def test_an_install_that_is_uninstalled_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+    shop.release(install={"remediation": {"remediateLastFailure": True}})
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    gone = "Helm uninstall remediation for release shop/web succeeded"
+    assert condition(found, "Ready") == ("False", "UninstallSucceeded", gone)
+    assert condition(found, "Stalled") == (
+        "True",
+        "RetriesExceeded",
+        "Failed to install after 1 attempt(s)",
+    )
+
+
+def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    ready = condition(found, "Ready")
+    assert ready is not None
+    assert ready[:2] == ("False", "InstallFailed")
+    assert condition(found, "Remediated") is None
+    assert condition(found, "Stalled") is not None
+    assert versions(found) == [(1, "failed")]
