@@ -26,7 +26,7 @@ from bench import (
     starting,
     units,
 )
-from tidegate.flows.session import spare_collections
+from tidegate.flows import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
@@ -40,7 +40,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no `{unknown[0]}`; there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2
-    spare_collections()  # as every command does that opens a world
+    spare_collections()  # as every command does
     for name in names or BENCHES:
         bench = BENCHES[name]
         print(f"{name}: {(bench.__doc__ or '').splitlines()[0]}", flush=True)

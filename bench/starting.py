@@ -7,10 +7,11 @@ before, as an installation does.
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
+
+from bench.spending import spent_by_programs
 
 ROUNDS = 5
 FIRST = str(Path(__file__).parents[1] / "examples" / "first")
@@ -42,12 +43,7 @@ def measure() -> dict[str, float]:
 
 def _run(arguments: tuple[str, ...]) -> float:
     environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    before = _spent()
+    before = spent_by_programs()
     command = [sys.executable, "-m", "tidegate", *arguments]
     subprocess.run(command, check=False, capture_output=True, env=environ)  # noqa: S603
-    return _spent() - before
-
-
-def _spent() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return spent_by_programs() - before

@@ -147,6 +147,13 @@ class Within:
         folder = tidy(path)
         return os.listdir(self._folder("" if folder == "." else folder))  # noqa: PTH208  (it is hot)
 
+    def folder(self, path: str) -> str:
+        """Where a directory is behind all links. It may lead to nothing. Raises StrayPathError."""
+        if "\0" in path or path.startswith("/") or ".." in path.split("/"):
+            return str(follow(self._root / path, self._root))  # behind a link, up is elsewhere
+        folder = posixpath.normpath(path)
+        return self._folder("" if folder == "." else folder)
+
     def _folder(self, folder: str) -> str:
         known = self._folders.get(folder)
         if known is None:

@@ -146,6 +146,9 @@ class _Onlooker:
         del clock, stop
         self.course.expect(plan)
 
+    def follow(self, plan: Plan) -> None:
+        self.course.expect(plan)
+
     def emit(self, event: Event) -> None:
         self.events.append(event)
         self.course.take(event)

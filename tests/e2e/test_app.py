@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.test_families import Fleet
 from tests.e2e.test_statuses import WAVES, cluster, commit, dev_applications, fleet
+from tests.fakes.repositories import application, deployment
 from tests.fakes.tidegate_command import Ran, Tidegate
 
 __all__ = ["cluster", "fleet"]
@@ -59,10 +60,19 @@ async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: F
     assert [line.split()[0] for line in history.stdout.splitlines()] == ["ID", "0"]
 
 
-async def test_several_are_rolled_out_by_their_waves_and_deleted_the_other_way(
+SIX = {**WAVES, "redis": 1, "community-app": 2}
+"""Six Applications in four waves."""
+
+
+async def test_six_in_four_waves_are_rolled_out_in_order_and_deleted_the_other_way(
     fleet: Fleet,
 ) -> None:
     dev_applications(fleet.repository)
+    for name in SIX.keys() - WAVES.keys():
+        app = application(name, f"apps/{name}", wave=SIX[name], into="shop")
+        app["metadata"]["labels"] = {"project": "fineract-dev"}  # type: ignore[index,call-overload]
+        fleet.repository.put(f"applications/dev/{name}.yaml", app)
+        fleet.repository.put(f"apps/{name}/all.yaml", deployment(name))
     commit(fleet.repository.root)
 
     synced = await run(fleet, "sync", "-l", "project=fineract-dev", "--yes", "--timeout", "100s")
@@ -72,8 +82,12 @@ async def test_several_are_rolled_out_by_their_waves_and_deleted_the_other_way(
     assert deleted.code == 0, deleted.stdout + deleted.stderr
 
     gone = [name for verb, name in fleet.writes() if verb == "delete" and name in made]
-    deployments = [name for name in made if name.startswith("deployments/")]
-    assert deployments == [
-        f"deployments/{name}" for name in ("keycloak", "oauth2-proxy", "fineract")
-    ]
-    assert [name for name in gone if name in deployments] == deployments[::-1]
+    waves, left = _waves(made), _waves(gone)
+    assert waves == sorted(waves) == [0, 1, 1, 2, 2]
+    assert left == sorted(left, reverse=True) == waves[::-1]
+
+
+def _waves(names: list[str]) -> list[int]:
+    """Those of the Applications whose Deployments these are."""
+    known = (name.removeprefix("deployments/") for name in names if name.startswith("deployments/"))
+    return [SIX[name] for name in known]

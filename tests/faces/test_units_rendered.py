@@ -102,3 +102,27 @@ async def test_a_second_plan_of_what_has_not_changed_starts_no_more_than_git(
 
     assert (first.code, again.code, again.stdout) == (0, 0, first.stdout)
     assert again.started == only_git.started < first.started
+
+
+async def test_units_are_told_alike_whatever_was_rendered_before(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    root = clone(tmp_path / "platform", FILES)
+
+    before = await tidegate.run("units", str(root), "--offline")
+    await tidegate.run("plan", str(root), "--offline")
+    after = await tidegate.run("units", str(root), "--offline")
+
+    assert (after.code, after.stdout, after.stderr) == (0, before.stdout, before.stderr)
+
+
+async def test_remotes_are_asked_for_where_somebody_names_a_repository(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    root = clone(tmp_path / "platform", FILES)
+
+    nobody = await tidegate.run("plan", str(root / "plain"))
+    somebody = await tidegate.run("plan", str(root / "apps" / "plain.yaml"), "--offline")
+
+    assert (nobody.code, somebody.code) == (0, 0)
+    assert 1 == nobody.started < somebody.started

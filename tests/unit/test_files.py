@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -239,3 +240,33 @@ def test_many_files_of_a_tree_are_read_and_none_beside_it(root: Path) -> None:
     for path in ("dir/out", "to-dir/out", "out/secret", "out/source/file"):
         with pytest.raises(StrayPathError):
             within.open(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", ".", "dir", "./dir/", "dir//deep", "dir/./deep", "nowhere", "file", "x\0y"),
+        *("to-dir", "to-dir/deep", "to-deep", "to-deep/..", "to-deep/../..", "to-nothing"),
+        *("out", "out/source-of-another", "..", "dir/../..", "../source/dir", "circle", "/"),
+    ],
+)
+def test_a_directory_is_where_the_path_to_it_leads(root: Path, path: str) -> None:
+    (root / "dir" / "deep").mkdir()
+    links = {
+        "to-dir": "dir",
+        "to-deep": "dir/deep",
+        "to-nothing": "gone",
+        "out": "..",
+        "circle": "circle",
+    }
+    for link, aim in links.items():
+        (root / link).symlink_to(aim)
+
+    assert _end(Within(root).folder, path) == _end(lambda one: follow(root / one, root), path)
+
+
+def _end(find: Callable[[str], Path | str], path: str) -> str | Stray:
+    try:
+        return str(find(path))
+    except StrayPathError as stray:
+        return stray.why

@@ -26,7 +26,7 @@ from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.flows.wiring import Simulation
 from tidegate.model.identity import Identity
-from tidegate.model.policy import Order, Policy
+from tidegate.model.policy import Order, Policy, forcing
 
 Answer = TypeVar("Answer")
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -145,7 +145,7 @@ def _policy_of(told: Given) -> Policy:
         adopts_name=told.get("adopt_name", False),
         identity=_identity_of(told),
     )
-    return with_options(policy, told.get("sync_options", ()))
+    return forcing(with_options(policy, told.get("sync_options", ())), told.get("force", False))
 
 
 def _identity_of(told: Given) -> Identity | None:

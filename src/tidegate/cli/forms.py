@@ -13,13 +13,13 @@ from tidegate.errors import escaped, harmless
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.ending import rollout_ending
+from tidegate.report.rollout.ending import has_failed, rollout_ending
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import explain_failure
 from tidegate.report.rollout.lines import Lines
 from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import Marks, Row, wrap
-from tidegate.report.rollout.summary import PASSED, STOPPED, Commands, go_on, summarize
+from tidegate.report.rollout.summary import STOPPED, Commands, go_on, summarize
 
 
 class Form(Protocol):
@@ -50,7 +50,7 @@ class Records:
 
     def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:  # noqa: ARG002 - theirs
         """Of what failed, all that is known: why, its log, its Events."""
-        if not _has_failed(self._course):
+        if not has_failed(self._course):
             return
         document = rollout_ending(self._course, evidence)
         self._outlet.write(f"{harmless(msgspec.json.encode(document).decode())}\n")
@@ -125,7 +125,7 @@ class Picture:
         course, marks = self._course, self._ability.marks
         self.terminal.draw(final_rows(course, view))
         self.terminal.forget()
-        rows = [] if _has_failed(course) else summarize(course, marks=marks)
+        rows = [] if has_failed(course) else summarize(course, marks=marks)
         rows += ending(course, evidence, commands, marks)
         wrapped = [part for row in rows for part in wrap(row, columns - 1)]
         self._outlet.write_rows(wrapped, colours=self._ability.colours)
@@ -137,10 +137,6 @@ def ending(
     """What is to be said after the end, besides that it came."""
     if course.result == STOPPED:
         return go_on(course, commands)
-    if _has_failed(course):
+    if has_failed(course):
         return explain_failure(course, evidence, commands=commands, marks=marks)
     return []
-
-
-def _has_failed(course: Course) -> bool:
-    return course.result not in {"", PASSED, STOPPED}

@@ -25,6 +25,7 @@ from tidegate.cli.saying import (
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
+from tidegate.flows import spare_collections
 
 VERBS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
@@ -37,23 +38,31 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "diff": "Show what a rollout of Kustomizations and HelmReleases would change.",
     "doctor": "Show which tools were found, and what is missing.",
+    "events": "Show what a cluster tells of units, sources and what they bring.",
     "explain": "Print the page of a rule of `lint`.",
     "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
     "help": "Show how a command is called, or what exit codes mean.",
     "health": "Show how objects in files are, and which rule says so.",
+    "jobs": "Show the Jobs and hooks of units, and run one again.",
     "journal": "Show what a cluster remembers of a unit.",
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "lint": "Say whether the order of a repository can work.",
+    "logs": "Show what the pods print of that which failed or waits of a unit.",
     "plan": "Show what a rollout would do, step by step.",
     "profile": "Learn from a cluster how long things take.",
-    "reconcile": "Roll out Kustomizations and HelmReleases now, as `flux reconcile` asks for it.",
+    "reconcile": "Have units and sources of Flux reconciled now, as `flux reconcile` does.",
+    "resume": "Have units and sources taken up again that somebody has suspended.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",
     "simulate": "Roll out on a simulated cluster, and show when each gate opened.",
     "status": "Show how a unit stands in the cluster.",
+    "suspend": "Have nothing done to units and sources, until somebody resumes them.",
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
+    "trace": "Show where an object comes from: its unit, who brings that, its source and file.",
+    "tree": "Show what a unit brings, and what units among that bring.",
     "units": "Show the units of a repository, and who brings them.",
+    "verify": "Prove that the order of a rollout was kept.",
     "version": "Show the version of Tidegate.",
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }
@@ -124,8 +133,8 @@ def main() -> NoReturn:
         sys.exit(_show_unheard(unheard(errno.EBADF)))
     try:
         code = run_words(sys.argv[1:])
-    except SystemExit:
-        code = OutputError.exit_code  # click's own way to leave where nobody reads its help
+    except SystemExit as left:  # a shell was told what it may complete, or nobody reads its help
+        code = OutputError.exit_code if left.code else 0
     sys.exit(code)
 
 
@@ -138,6 +147,7 @@ def _speak_utf8() -> None:
 
 def run_words(arguments: list[str]) -> int:
     """Run a verb as it is typed, show what went wrong, and give the exit code."""
+    spare_collections()
     speak_json(_wants_json(arguments))
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
@@ -196,7 +206,7 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
 
 def _wants_json(arguments: list[str]) -> bool:
     """Whether a program reads what is told, by words that may be wrong otherwise."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(
         one in {"-ojson", "--output=json"} or (one in {"-o", "--output"} and value == "json")
         for one, value in pairs

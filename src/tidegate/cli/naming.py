@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import cleandoc
 from typing import TYPE_CHECKING, cast
 
 import click
+from click.decorators import FC
 
+from tidegate.cli.completing import complete_names
+from tidegate.cli.nouns import NOUNS, by_noun, split_source
 from tidegate.cli.unit_options import Given, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.discover import Family
+    from tidegate.flows.named import NamedObject
 
+First = Callable[["list[NamedObject]", "tuple[Family, ...]", Given], int | None]
+FLUX = ("kustomization", "helmrelease")
 PLACE = click.option(
     "-C",
     "place",
@@ -38,11 +44,18 @@ OF_A_PATH = frozenset(
 
 
 def units_like(
-    verb: click.Command, *, kinds: Sequence[str], told: str, name: str = ""
+    verb: click.Command,
+    *,
+    kinds: Sequence[str],
+    told: str,
+    name: str = "",
+    first: First | None = None,
+    more: Sequence[click.Parameter] = (),
 ) -> click.Command:
     """A verb on a path, as one on units of some kinds, which are called by name or by labels.
 
-    `told`: its help.
+    `told`: its help. `first`: who may do it instead, and gives the exit code then; it takes `more`
+    options. Where the kinds are those of sources, the units are meant that take from them.
     """
     own = [one for one in verb.params if one.name in OF_A_PATH]
 
@@ -53,6 +66,11 @@ def units_like(
             raise click.UsageError("give names, or -l SELECTOR, or --all")
         given = verb.make_context(verb.name, [place]).params | said
         families = find_families(place, cast("Given", given))
+        if first is not None:
+            meant = find_meant(families, kinds, names, labels)
+            done = first(meant, families, cast("Given", given))
+            if done is not None:
+                return done
         given["units"] = name_units(families, names, labels, kinds)
         code: int = verb.callback(**given) if verb.callback else 0
         return code
@@ -61,21 +79,24 @@ def units_like(
         name or verb.name,
         callback=named,
         params=[
-            click.Argument(["names"], nargs=-1, metavar="[NAME]..."),
+            naming_argument(kinds),
             *_naming_options(),
+            *more,
             *(one for one in verb.params if one not in own),
         ],
         help=cleandoc(told),
     )
 
 
-FLUX = {"kustomization": "Kustomization", "helmrelease": "HelmRelease"}
-SHORT = {
-    "ks": "kustomization",
-    "kustomizations": "kustomization",
-    "hr": "helmrelease",
-    "helmreleases": "helmrelease",
-}
+def naming_argument(kinds: Sequence[str]) -> click.Argument:
+    """Names of units or sources of these kinds, which a shell can complete."""
+    complete = complete_names(kinds)
+    return click.Argument(["names"], nargs=-1, metavar="[NAME]...", shell_complete=complete)
+
+
+def called_argument(kinds: Sequence[str]) -> Callable[[FC], FC]:
+    """One such name."""
+    return click.argument("called", metavar="NAME", shell_complete=complete_names(kinds))
 
 
 def of_flux(verb: click.Command, told: str) -> type[click.Group]:
@@ -84,19 +105,11 @@ def of_flux(verb: click.Command, told: str) -> type[click.Group]:
     `told`: their help, with a gap for the kind.
     """
 
-    class UnitKinds(click.Group):
-        def list_commands(self, _ctx: click.Context) -> list[str]:
-            return [*FLUX]
+    def make(noun: str) -> click.Command:
+        (kind,) = NOUNS[noun]
+        return units_like(verb, kinds=(kind,), told=told.format(f"{kind}s"), name=noun)
 
-        def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-            noun = SHORT.get(name, name)
-            if noun not in FLUX:
-                return None
-            return units_like(
-                verb, kinds=(FLUX[noun],), told=told.format(f"{FLUX[noun]}s"), name=noun
-            )
-
-    return UnitKinds
+    return by_noun(make, FLUX)
 
 
 def _naming_options() -> list[click.Parameter]:
@@ -115,6 +128,16 @@ def find_families(place: str, told: Given) -> tuple[Family, ...]:
     return run(find(pointed, setting_of(told), only_units=True)).families
 
 
+def find_meant(
+    families: Sequence[Family], kinds: Sequence[str], names: tuple[str, ...], labels: str
+) -> list[NamedObject]:
+    """The units and sources that are meant. Raises WordsError where none is."""
+    from tidegate.flows.named import find_named  # noqa: PLC0415 - only when a verb runs
+
+    kinds, names = split_source(kinds, names)
+    return find_named(families, kinds, names, labels)
+
+
 def name_units(
     families: Sequence[Family], names: tuple[str, ...], labels: str, kinds: Sequence[str]
 ) -> tuple[str, ...]:
@@ -122,9 +145,13 @@ def name_units(
 
     If all that there are is meant, none are named: so that their own objects are brought as well.
     """
+    from tidegate.flows.named import takers_of  # noqa: PLC0415
     from tidegate.flows.standing import choose_units  # noqa: PLC0415
     from tidegate.flows.units import unit_rows  # noqa: PLC0415
 
+    if kinds == NOUNS["source"]:
+        meant = find_meant(families, kinds, names, labels)
+        return takers_of([one.id for one in meant], families)
     units = [row.unit for row in unit_rows(families)]
     chosen = choose_units(units, kinds, names, labels)
     if not names and not labels and len(chosen) == sum(bool(one.id.kind) for one in units):

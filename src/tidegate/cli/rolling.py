@@ -19,11 +19,13 @@ from tidegate.cli.unit_options import Given
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.entering import Found
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.recording import RecordedAudience, RunBook
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
 from tidegate.model.event import Result
 from tidegate.model.plan import Plan
 from tidegate.report.refusals import faults_of_rollout
+from tidegate.report.rollout.ending import has_failed, rollout_ending
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
@@ -59,15 +61,23 @@ async def on_screen(
 
 
 async def show_rollout(
-    screen: Screen, session: Session, plan: Plan, rolling: Rolling, told: Given
+    screen: Screen,
+    session: Session,
+    plan: Plan,
+    rolling: Rolling,
+    told: Given,
+    record: RunBook | None = None,
 ) -> Result:
-    """Run a plan to its end on a screen."""
+    """Run a plan to its end on a screen, and write down what happens if that is wished."""
     target = session.target
     watched = PACE if screen.is_live and target.simulation is not None else None
     pace = watched if told["pace"] is None else told["pace"] or None
     rolling = replace(rolling, pace=pace, within=told["timeout"], explains=True)
-    ended = await roll_out(plan, session, rolling, screen)
+    audience = screen if record is None else RecordedAudience(screen, record)
+    ended = await roll_out(plan, session, rolling, audience)
     screen.end(ended.evidence, _commands(target, ended.result))
+    if record is not None and has_failed(screen.course):
+        record.add(rollout_ending(screen.course, ended.evidence))
     options.say_findings(faults_of_rollout(screen.course, ended.evidence))
     for line in ended.unreported:
         note(line)

@@ -89,6 +89,9 @@ class Screen:
     def emit(self, event: Event) -> None:
         self._form.take(event)
 
+    def follow(self, plan: Plan) -> None:
+        self.course.expect(plan)
+
     def refuse_unheard(self) -> None:
         """Raise where all went well and nobody could be told so."""
         if self._outlet.closed and self.course.result in {"", PASSED}:

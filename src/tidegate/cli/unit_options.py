@@ -28,6 +28,10 @@ class Given(TypedDict, total=False):
     place: str
     labels: str
     project: str
+    with_source: bool
+    watch: bool
+    force: bool
+    at: str
     everywhere: bool
     home: str
     generator_data: Path | None
@@ -90,6 +94,8 @@ class Given(TypedDict, total=False):
     exit_code: bool
     save: Path | None
     plan: Path | None
+    record: Path | None
+    since: Ms | None
     critical_path: bool
     why: tuple[str, str] | None
     output: str
@@ -220,6 +226,15 @@ SIMULATION = (
         help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
     ),
 )
+SINCE = (
+    click.option(
+        "--since",
+        default=None,
+        callback=_check_moment,
+        metavar="MOMENT",
+        help="What was written since then is one rollout; else since the last one of each unit.",
+    ),
+)
 ASSUMING = (
     click.option(
         "--greenfield",
@@ -254,6 +269,12 @@ WATCHING = (
         help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
     ),
     options.text_or_json,
+)
+CHANGING = (
+    click.option(
+        "-w", "--watch", is_flag=True, help="Show it again whenever something of it has changed."
+    ),
+    options.timeout,
 )
 APPROVING = (
     click.option(

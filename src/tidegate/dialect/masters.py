@@ -53,6 +53,17 @@ MASTERS = {
         ("app=helm-controller", "app.kubernetes.io/component=helm-controller"),
     ),
 }
+SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
+"""Kinds of what units of Flux's take from, which have a controller of their own."""
+MASTERS |= dict.fromkeys(
+    SOURCES,
+    Master(
+        "source.toolkit.fluxcd.io",
+        "Flux's source-controller",
+        "deployment source-controller",
+        ("app=source-controller", "app.kubernetes.io/component=source-controller"),
+    ),
+)
 ENDED = frozenset({"Succeeded", "Failed"})
 
 

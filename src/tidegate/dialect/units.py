@@ -28,6 +28,7 @@ MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|ENC\[AES256_GCM|\\[xuU]")
 
 What is encrypted or written with escapes could be anything.
 """
+NOTHING = Declared()
 Reader = Callable[[Document, str], Declared]
 READERS: dict[tuple[str, str], Reader] = {
     ("argoproj.io", "Application"): read_application,
@@ -49,14 +50,6 @@ READERS: dict[tuple[str, str], Reader] = {
 }
 
 
-def find_units(documents: Iterable[Document], namespace: str = "") -> Declared:
-    """What these declare, in their order.
-
-    Those that name no namespace are in this one; where none is known, where they usually are.
-    """
-    return Declared.together(_read(document, namespace) for document in documents)
-
-
 def is_own_kind(kind: Kind) -> bool:
     """Whether objects of this kind only say what units are, and what belongs to them."""
     return (kind.group, kind.name) in READERS or (kind.group, kind.name) == (
@@ -69,6 +62,31 @@ def _read(document: Document, namespace: str) -> Declared:
     kind = Kind.of(text(document.body, "apiVersion"), text(document.body, "kind"))
     reader = READERS.get((kind.group, kind.name))
     if reader is None or not text(document.body, "metadata", "name"):
-        return Declared()
+        return NOTHING
     home = namespace or (FLUX_HOME if kind.group.endswith(FLUX) else ARGO_HOME)
     return with_own_dependencies(reader(document, home), document)
+
+
+class UnitFinder:
+    """Finds units, and reads each document once: that of a file, and the same as it is applied."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], tuple[Document, Declared]] = {}
+
+    def find(self, documents: Iterable[Document], namespace: str = "") -> Declared:
+        """What these declare, in their order.
+
+        Those that name no namespace are in this one; where none is known, where they usually are.
+        """
+        return Declared.together(self._read(one, namespace) for one in documents)
+
+    def _read(self, document: Document, namespace: str) -> Declared:
+        if text(document.body, "metadata", "namespace"):
+            namespace = ""  # it has its own, and nobody asks for another
+        key = (id(document), namespace)
+        if key not in self._known:
+            found = _read(document, namespace)
+            if found is NOTHING:
+                return found
+            self._known[key] = (document, found)  # held, so that nothing else gets its number
+        return self._known[key][1]

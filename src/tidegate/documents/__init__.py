@@ -9,6 +9,7 @@
 
 from tidegate.documents.document import Document, Duplicate, FieldPath
 from tidegate.documents.reader import (
+    Read,
     duplicate_errors,
     find_place,
     find_places,
@@ -21,6 +22,7 @@ __all__ = [
     "Document",
     "Duplicate",
     "FieldPath",
+    "Read",
     "duplicate_errors",
     "find_place",
     "find_places",

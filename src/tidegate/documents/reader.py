@@ -5,7 +5,8 @@ A List is not an object of its own: its items are, each with its own line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,6 +16,9 @@ from tidegate.documents.outline import Outline, outline
 from tidegate.documents.stream import FilePart, split
 from tidegate.errors import DocumentError, Place
 from tidegate.model.objects import Json
+
+Read: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
+"""The objects of a text, by how errors call it."""
 
 
 def read(source: str | bytes, name: str) -> tuple[Document, ...]:

@@ -28,14 +28,15 @@ async def open_assuming(
     """The world of a target and what is pointed at, with what was absent from simulated clusters.
 
     They have it then, unless it is `greenfield`. Charts see which kinds are there: what they render
-    to may lean on more. So it is asked again until nothing new is absent.
+    to may lean on more. So it is asked again until nothing new is absent. Entries that are
+    alternatives lean on different things: for them together nothing is assumed.
     """
     told: tuple[Absence, ...] = ()
     setting = replace(setting, stands_in=target.simulation is not None and not greenfield)
     while True:
         async with open_found(pointed, target, setting) as (session, found):
             simulation = session.target.simulation
-            if simulation is None:
+            if simulation is None or found.are_alternatives:
                 yield session, found, ()
                 return
             absences = await find_absences(found, session)

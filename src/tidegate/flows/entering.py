@@ -36,7 +36,7 @@ from tidegate.model.config import Switch
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.model.policy import Policy, Tracking
+from tidegate.model.policy import Policy, Tracking, forcing
 from tidegate.model.rendering import NOWHERE
 from tidegate.model.unit import UnitId
 
@@ -273,6 +273,7 @@ def _wished(family: Family, wishes: Policy) -> Family:
             own,
             **{one: getattr(own, one) or getattr(wishes, one) for one in WISHES},
             ignores=(*own.ignores, *wishes.ignores),
+            handling=forcing(own, wishes.handling.forces).handling,
             identity=own.identity or wishes.identity,
         )
         return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
@@ -282,8 +283,12 @@ def _wished(family: Family, wishes: Policy) -> Family:
 
 def refuse_unnamed(found: Found, session: Session) -> None:
     """Raise where units are for a cluster that the session does not have."""
-    known = session.target.contexts
-    missing = [one for one in clusters_of(found.families) if one not in known]
+    refuse_unnamed_clusters(clusters_of(found.families), session)
+
+
+def refuse_unnamed_clusters(names: Iterable[str], session: Session) -> None:
+    """Raise where the session does not have a cluster of such a name."""
+    missing = [one for one in dict.fromkeys(names) if one not in session.target.contexts]
     if missing:
         raise _no_context(missing)
 

@@ -32,6 +32,7 @@ from tidegate.report.rollout.evidence import (
     PodEnd,
 )
 from tidegate.report.rollout.failure import failing_spots, refused_spots
+from tidegate.report.told import ContainerLog
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
 from tidegate.world.exchange import Exchange
@@ -90,6 +91,16 @@ async def collect_evidence(
     return tuple([await _Asking(world, one.cluster, background).about(one.ref) for one in spots])
 
 
+async def read_logs(
+    world: Exchange, spots: Iterable[Spot], background: Background, tail: int
+) -> list[ContainerLog]:
+    """What the containers have printed last of the pods of these objects that are not well."""
+    found: list[ContainerLog] = []
+    for one in spots:
+        found += await _Asking(world, one.cluster, background).logs_of(one.ref, tail)
+    return found
+
+
 class _Asking:
     """Questions to one cluster."""
 
@@ -118,6 +129,24 @@ class _Asking:
             lacks=lacks,
             unserved=unserved,
         )
+
+    async def logs_of(self, ref: Ref, tail: int) -> list[ContainerLog]:
+        (found,) = await self._ask(Get(ref))
+        live = found.live if isinstance(found, Done) else None
+        pods, _ = await self._brood(live) if live else ([], [])
+        wanted = [(_pod_ref(pod), one) for pod in pods for one in _statuses(pod) if _has_begun(one)]
+        asked = [Logs(ref=pod, container=text(one, "name"), tail=tail) for pod, one in wanted]
+        printed = await self._ask(*asked) if asked else ()
+        return [
+            ContainerLog(
+                owner=ref,
+                pod=pod,
+                container=text(one, "name"),
+                state=self._say(_state(one)),
+                lines=self._printed(outcome),
+            )
+            for (pod, one), outcome in zip(wanted, printed, strict=True)
+        ]
 
     async def _lacks(self, ref: Ref, live: Live | None) -> tuple[Lack, ...]:
         """What it needs and is not there, and what those lack that should have made it by now."""
@@ -169,7 +198,7 @@ class _Asking:
         return [pod for pod in _owned(pods, owners) if not _is_well(pod)], own
 
     async def _end(self, pod: Body) -> PodEnd:
-        ref = Ref(POD, text(pod, "metadata", "namespace"), text(pod, "metadata", "name"))
+        ref = _pod_ref(pod)
         ended = [one for one in map(self._ended, _statuses(pod)) if one is not None]
         containers = [*ended, *_unended(pod)]
         asked = [Logs(ref=ref, container=one.name, tail=LAST_LINES) for one in containers]
@@ -213,7 +242,7 @@ class _Asking:
         for name in names:
             about = f"involvedObject.kind=Pod,involvedObject.name={name}"
             found += await self._events(live.ref, about)
-        found.sort(key=lambda body: (_told_at(body), text(body, "metadata", "name")))
+        found.sort(key=lambda body: (told_at(body), text(body, "metadata", "name")))
         return tuple(dict.fromkeys(map(self._note, found)))
 
     async def _events(self, ref: Ref, fields: str) -> list[Body]:
@@ -232,10 +261,12 @@ class _Asking:
         )
 
     def _log(self, outcome: Outcome) -> tuple[str, ...]:
+        return self._printed(outcome)[-LAST_LINES:]
+
+    def _printed(self, outcome: Outcome) -> tuple[str, ...]:
         if not isinstance(outcome, Said):
             return ()
-        lines = outcome.body.decode(errors="replace").splitlines()[-LAST_LINES:]
-        return tuple(map(self._say, lines))
+        return tuple(map(self._say, outcome.body.decode(errors="replace").splitlines()))
 
     def _say(self, words: str) -> str:
         return foreign(self._background.discretion.hide(words))
@@ -302,6 +333,29 @@ def _unended(pod: Body) -> Iterable[ContainerEnd]:
             )
 
 
+def _pod_ref(pod: Body) -> Ref:
+    return Ref(POD, text(pod, "metadata", "namespace"), text(pod, "metadata", "name"))
+
+
+def _has_begun(status: Body) -> bool:
+    """Whether a container may have printed something, and has not just ended well."""
+    ended = mapping(status, "state", "terminated")
+    is_done = bool(ended) and not number(ended, "exitCode")
+    return not is_done and (bool(ended) or "running" in mapping(status, "state") or _again(status))
+
+
+def _again(status: Body) -> bool:
+    return bool(mapping(status, "lastState", "terminated"))
+
+
+def _state(status: Body) -> str:
+    """How a container is, in a word and a number."""
+    ((word, told), *_) = [*mapping(status, "state").items()] or [("waiting", {})]
+    code = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
+    ended = f", exit code {number(code, 'exitCode')}" if code else ""
+    return f"{text(told, 'reason') or word}{ended}"
+
+
 def _badness(pod: Body) -> tuple[bool, str, str]:
     """Pods that have failed tell most, and the newest of them."""
     metadata = mapping(pod, "metadata")
@@ -315,5 +369,5 @@ def _gone(events: Iterable[Body]) -> list[str]:
     return [one[1] for one in found if one is not None]
 
 
-def _told_at(body: Body) -> str:
+def told_at(body: Body) -> str:
     return text(body, "lastTimestamp") or text(body, "eventTime") or text(body, "firstTimestamp")

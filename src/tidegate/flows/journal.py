@@ -10,6 +10,7 @@ from tidegate.engine.heartbeat import lease_ref
 from tidegate.engine.reach.contents import PASSING_KINDS
 from tidegate.engine.record import Record
 from tidegate.engine.stored import PAGE, SECRET, UNIT, label_value, read_head
+from tidegate.engine.suspensions import suspension_ref
 from tidegate.errors import ClusterError, Place
 from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.session import Session
@@ -69,7 +70,8 @@ async def forget_unit(unit: PlannedUnit, world: Exchange) -> bool:
     holder = (lease_ref(remembered.holder),) if remembered.holder else ()
     if await look_at(world, holder, cluster=unit.cluster):
         return False
-    leavings = (*remembered.secrets, approval_ref(unit.id.mark))
+    mark = unit.id.mark
+    leavings = (*remembered.secrets, approval_ref(mark), suspension_ref(mark))
     for live in await look_at(world, leavings, cluster=unit.cluster):
         (outcome,) = await ask(world, _deletion(live), cluster=unit.cluster)
         if isinstance(outcome, Conflict):

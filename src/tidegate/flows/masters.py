@@ -80,7 +80,7 @@ async def meet_masters(
     """
     groups = {name: one.group for name, one in MASTERS.items()}
     own = await find_own(planned, session, groups)
-    alive, notes = await _find_alive(own, session)
+    alive, notes = await find_alive(((one.cluster, one.kind) for one in own), session)
     watched = {name: one for name, one in own.items() if (name.cluster, name.kind) in alive}
     if not watched and not hands_back:
         note = "`--take-over`: no controller of these units is alive, and nobody is held"
@@ -112,13 +112,13 @@ async def hand_back(met: Met, session: Session) -> tuple[str, ...]:
     return (f"{_count(held)} handed back to {_titles(held)}",)
 
 
-async def _find_alive(
-    own: Mapping[UnitId, OwnObject], session: Session
+async def find_alive(
+    places: Iterable[tuple[str, str]], session: Session
 ) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
-    """By cluster and kind of units, those whose controller has pods; and what cannot be known."""
+    """By cluster and kind, those whose controller has pods; and what cannot be known."""
     found: set[tuple[str, str]] = set()
     notes: list[str] = []
-    for cluster, kind in dict.fromkeys((name.cluster, name.kind) for name in own):
+    for cluster, kind in dict.fromkeys(places):
         master = MASTERS[kind]
         asked = [List(Selection(POD, labels=one), limit=ENOUGH) for one in master.selectors]
         for outcome in await ask(session.world, *asked, cluster=cluster):

@@ -20,6 +20,7 @@ from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
 from tidegate.flows.refusals import find_refusals
 from tidegate.flows.session import Session
+from tidegate.flows.suspended import with_suspended
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
@@ -85,9 +86,10 @@ async def preview_whole(
     resources: tuple[str, ...] = (),
 ) -> LivePreview:
     """The same, with the objects that live."""
+    families, unseen = await with_suspended(families, session)
     found, lives = await preview_with_lives(families, session, resources)
     refusals = await find_refusals(found.asked, session)
-    findings = (*found.findings, *refusals.findings)
+    findings = (*found.findings, *unseen, *refusals.findings)
     return LivePreview(replace(found, findings=findings, refused=refusals.objects), lives)
 
 

@@ -56,7 +56,7 @@ class Rolling:
 
 
 class Audience(Protocol):
-    """Who looks on. Events come without secrets."""
+    """Who looks on. Events come without secrets; a newer plan may take the place of the first."""
 
     @property
     def course(self) -> Course: ...
@@ -64,6 +64,7 @@ class Audience(Protocol):
         self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]
     ) -> None: ...
     def emit(self, event: Event) -> None: ...
+    def follow(self, plan: Plan) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         nonlocal newest
         newest = newer.plan
         discretion.learn(newest)
-        audience.course.expect(newest)
+        audience.follow(newest)
         if rolling.statuses is not None:
             rolling.statuses.take(await make_statuses(newer, session))
 

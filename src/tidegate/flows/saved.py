@@ -20,6 +20,7 @@ from tidegate.files import read_users_file
 from tidegate.flows.entering import Found
 from tidegate.flows.preview import LivePreview, Preview, preview_whole, preview_with_lives
 from tidegate.flows.session import Session, servers_of
+from tidegate.flows.suspended import with_suspended
 from tidegate.flows.syncing import Prepared
 from tidegate.model.change import Difference, Fate
 from tidegate.model.finding import Finding, Severity
@@ -253,5 +254,6 @@ async def with_saved(
     """What is to be rolled out by a saved plan. Raises where it is not what would be by now."""
     saved.check_target(session)
     plan = saved.take(prepared.planned.plan)
-    saved.check_states(await preview_with_lives(found.one, session))
+    families, _ = await with_suspended(found.one, session)
+    saved.check_states(await preview_with_lives(families, session))
     return replace(prepared, planned=replace(prepared.planned, plan=plan))

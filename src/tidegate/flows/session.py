@@ -6,7 +6,6 @@ async with open_session(target, setting) as session:
 
 from __future__ import annotations
 
-import gc
 import os
 import secrets
 import socket
@@ -50,8 +49,6 @@ from tidegate.world.facts import Catalogue, Said
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
-COLLECTS_AFTER = (100_000, 20, 100)
-"""With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage."""
 NOT_THERE = frozenset(
     {"config.none", "cluster.unreachable", "cluster.unknown-host", "cluster.timeout"}
 )
@@ -169,15 +166,9 @@ class Session:
         return Capabilities(self._versions[cluster], served)
 
 
-def spare_collections() -> None:
-    """Look for garbage less often: what a rollout makes, it mostly keeps."""
-    gc.set_threshold(*COLLECTS_AFTER)
-
-
 @asynccontextmanager
 async def open_session(target: Target, setting: Setting) -> AsyncIterator[Session]:
     """The world of a target. A cluster that does not answer is an error that offers another."""
-    spare_collections()
     async with AsyncExitStack() as stack:
         scripts, workers = NO_RULES, dict[str, Worker]()
         if target.health_rules is not None:

@@ -113,7 +113,7 @@ def _suspended(unit: Unit) -> Finding:
         sentence=f"nothing is done to `{unit.id}`",
         where=unit.where,
         why=why or "somebody has suspended it",
-        fix="" if why else "remove `suspend` from it to go on",
+        fix="" if why else "remove `suspend` from it, or `tidegate resume` it, to go on",
     )
 
 

@@ -13,7 +13,7 @@ from tidegate.errors import TidegateError
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.custom_kinds import builtin_groups
-from tidegate.flows.entering import Found, open_found
+from tidegate.flows.entering import Found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -94,6 +94,9 @@ class _Listener:
         self.course.start = self.course.now = clock()
         self.course.expect(plan)
 
+    def follow(self, plan: Plan) -> None:
+        self.course.expect(plan)
+
     def emit(self, event: Event) -> None:
         self.events.append(event)
         self.course.take(event)
@@ -113,12 +116,16 @@ async def simulate(
     greenfield = playing.greenfield
     setting = replace(setting, stands_in=not greenfield)
     runs: list[Simulated] = []
-    for entry in await _alternatives(pointed, target, setting):
+    entries = [""]
+    for entry in entries:  # it grows where several are met that are alternatives
         part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
         for rules, expecting in product(engines, playing.expectations):
             aim = _expecting(aim, expecting)
             opened = open_assuming(part, aim, setting, greenfield=greenfield)
             async with opened as (session, found, absent):
+                if found.are_alternatives and not entry:
+                    entries += [one.entry_name for one in found.families]
+                    break
                 # What was assumed for the first is there for the next, and not absent any more.
                 aim, absences = session.target, absent if absences is None else absences
                 run = await _simulate(found, rules, session, playing)
@@ -131,15 +138,6 @@ def _expecting(target: Target, expecting: Expectation) -> Target:
     if target.simulation is None:
         return target
     return replace(target, simulation=replace(target.simulation, expecting=expecting))
-
-
-async def _alternatives(pointed: Pointed, target: Target, setting: Setting) -> list[str]:
-    """The names of entries of which one can be meant; else one without a name.
-
-    Nothing else is kept of what was found: it is found again on clusters that have what is assumed.
-    """
-    async with open_found(pointed, target, setting) as (_, whole):
-        return [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
 
 
 async def _simulate(

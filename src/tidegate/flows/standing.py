@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Protocol, TypeVar
 
 from tidegate.dialect.units import is_own_kind
+from tidegate.documents import Document
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
@@ -76,7 +78,7 @@ def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
         names: dict[tuple[str, str], list[UnitId]] = {}
         for member in family.members:
             names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
-        for body in _own_kinds(family):
+        for body in (one.body for one in own_documents(family)):
             space = text(body, "metadata", "namespace")
             for one in names.get((text(body, "kind"), text(body, "metadata", "name")), ()):
                 if space in {"", one.namespace}:
@@ -84,11 +86,12 @@ def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
     return found
 
 
-def _own_kinds(family: Family) -> Iterator[Body]:
+def own_documents(family: Family) -> Iterator[Document]:
+    """What units of a family bring that says what units are, and the object of its entry."""
     documents = [one for member in family.members for one in member.documents]
     for one in (*documents, family.own):
         if one is not None and is_own_kind(kind_of(one.body)):
-            yield one.body
+            yield one
 
 
 def kind_of(body: Body) -> Kind:
@@ -104,7 +107,7 @@ async def read_bodies(
             kind_of(body), text(body, "metadata", "namespace"), text(body, "metadata", "name")
         ): body
         for family in families
-        for body in _own_kinds(family)
+        for body in (one.body for one in own_documents(family))
         if text(body, "kind") in kinds
     }
     found = await look_at(session.world, own)
@@ -125,9 +128,21 @@ async def _lives(own: dict[UnitId, Body], session: Session) -> dict[UnitId, Body
     return found
 
 
+class Called(Protocol):
+    """What has an identity and labels: a unit, or a source."""
+
+    @property
+    def id(self) -> UnitId: ...
+    @property
+    def labels(self) -> tuple[tuple[str, str], ...]: ...
+
+
+One = TypeVar("One", bound=Called)
+
+
 def choose_units(
-    units: Iterable[Unit], kinds: Sequence[str], names: Sequence[str], labels: str
-) -> list[Unit]:
+    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str
+) -> list[One]:
     """Those of these kinds that are named, or that labels select.
 
     Raises WordsError where there is none: whoever goes on with nobody would go on with all.
@@ -154,7 +169,7 @@ def read_selector(labels: str) -> tuple[Requirement, ...]:
         raise WordsError("words.selector", problem) from None
 
 
-def _called(name: str, kinds: Sequence[str], among: Sequence[Unit]) -> Unit:
+def _called(name: str, kinds: Sequence[str], among: Sequence[One]) -> One:
     """The one of this name, which may have its namespace before it."""
     found = [one for one in among if _is_called(one.id, name)]
     if not found:
@@ -170,7 +185,7 @@ def _is_called(unit: UnitId, name: str) -> bool:
     return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
 
 
-def _unknown(name: str, kinds: Sequence[str], among: Iterable[Unit]) -> WordsError:
+def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called]) -> WordsError:
     near = get_close_matches(name, [one.id.name for one in among], n=1)
     guess = f"did you mean `{near[0]}`? " if near else ""
     problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` here"

@@ -13,6 +13,7 @@ from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import refuse_unsound
 from tidegate.flows.session import Session
+from tidegate.flows.suspended import with_suspended
 from tidegate.model.finding import Finding
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE
@@ -33,11 +34,12 @@ async def prepare(
 ) -> Prepared:
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
     left_out = found.at_fault if keeps_going else {}
-    planned = await make_plan(found.one, session, resources, TIDEGATE, left_out=left_out)
+    families, unseen = await with_suspended(found.one, session)
+    planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_orphans(planned, session)
     faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
-    return Prepared(planned, (*found.findings, *planned.findings), faults)
+    return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
 
 
 async def plan_again(

@@ -21,6 +21,7 @@ URL_HOST = re.compile(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
 BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
 AFTER_OPTION = re.compile(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
 BEFORE_PORT = re.compile(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
+WITH_PORT = re.compile(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
 HOST_VARIABLE = re.compile(r"(?:^|_)HOST$", re.IGNORECASE)
 ADDRESS_VARIABLE = re.compile(
     r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
@@ -146,13 +147,10 @@ def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None
 
 def port_of(host: Host, written: str) -> str:
     """The port that a text names behind a host; empty where it names none, or several."""
-    found = {one[1] for one in _behind(host.name).finditer(written)}
+    if f"{host.name}:" not in written:
+        return ""
+    found = {port for name, port in WITH_PORT.findall(written) if name == host.name}
     return found.pop() if len(found) == 1 else ""
-
-
-@cache
-def _behind(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-]){re.escape(name)}:(\d{{2,5}})(?!\d)")
 
 
 def scripts_of(

@@ -154,3 +154,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def owner_label(self) -> str:
         """The label that says whose an object is; empty where an annotation does."""
         return self.instance_label if self.labels_only else ""
+
+
+def forcing(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is all that is said
+    """The policy; if it `forces`, all objects are made again that cannot be changed."""
+    handling = policy.handling
+    if not forces or handling.forces:
+        return policy
+    forced = msgspec.structs.replace(handling, forces=True)
+    return msgspec.structs.replace(policy, handling=forced)

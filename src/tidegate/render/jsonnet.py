@@ -17,10 +17,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document
+from tidegate.documents import Document, Read, read
 from tidegate.errors import Place, ProcessError, RenderError, foreign
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
+from tidegate.files import Within
 from tidegate.model.rendering import Directory, Jsonnet, Variable
 from tidegate.render.argo_build import expand
 from tidegate.render.engines import LIMITS, EngineRefusal, engine_workers
@@ -54,20 +55,23 @@ def jsonnet_workers(
     return engine_workers("tidegate.render.jsonnet_engine", {}, count=count, limits=limits)
 
 
-async def render_directory(directory: Directory, workers: Workers) -> tuple[Document, ...]:
+async def render_directory(
+    directory: Directory, workers: Workers, within: Within | None = None, read: Read = read
+) -> tuple[Document, ...]:
     """As `read_directory`, with what Jsonnet files come to in their places.
 
     Files are read here and not in a thread: two threads that read small files at once wait for each
     other at every file, and take twice as long.
     """
-    files = manifest_files(directory)
+    within = within or Within(directory.root)
+    files = manifest_files(directory, within)
     names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
         problem = f"`{foreign(names[0])}` is Jsonnet, and go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
         raise RenderError("render.jsonnet.missing", problem, where=Place(names[0]), hint=hint)
     evaluated = {name: await _evaluate(name, directory, workers) for name in names}
-    return read_directory(directory, evaluated=evaluated, files=files)
+    return read_directory(directory, evaluated=evaluated, files=files, within=within, read=read)
 
 
 async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:

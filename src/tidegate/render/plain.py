@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from tidegate.documents import Document, read
+from tidegate.documents import Document, Read, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, Within, follow
@@ -36,55 +36,56 @@ def read_directory(
     *,
     evaluated: Mapping[str, str] = NOTHING,
     files: Iterable[str] | None = None,
+    within: Within | None = None,
+    read: Read = read,
 ) -> tuple[Document, ...]:
     """The objects of all manifests in a directory, file after file in the order of their names.
 
     `evaluated` has, for each file of Jsonnet, the JSON that it comes to. `files`: those that
-    `manifest_files` has found.
+    `manifest_files` has found. `within`: the tree of its root, as far as that is known already.
     """
-    within = Within(directory.root)
+    within = within or Within(directory.root)
     room = directory.size_limit
     documents: list[Document] = []
-    for name in manifest_files(directory) if files is None else files:
+    for name in manifest_files(directory, within) if files is None else files:
         if is_jsonnet(name):
             documents += _read_jsonnet(directory, name, evaluated.get(name))
             continue
         content = _read(within, name, room)
         room -= len(content)
-        documents += _read_manifest(content, name)
+        documents += _read_manifest(content, name, read)
     return tuple(documents)
 
 
-def manifest_files(directory: Directory) -> tuple[str, ...]:
+def manifest_files(directory: Directory, within: Within) -> tuple[str, ...]:
     """The files that count, by name; they start at the root."""
-    root = directory.root.resolve()
-    return tuple(_files(directory, _start(directory, root), root))
+    return tuple(_files(directory, _start(directory, within), within.folder("")))
 
 
 def is_jsonnet(name: str) -> bool:
     return posixpath.splitext(name)[1] == JSONNET
 
 
-def _start(directory: Directory, root: Path) -> Path:
+def _start(directory: Directory, within: Within) -> str:
     place = Place(foreign(directory.path) or ".")
     try:
-        start = follow(root / directory.path, root)
+        start = within.folder(directory.path)
     except StrayPathError as stray:
         if stray.why is Stray.OUTSIDE:
             problem = f"`{foreign(directory.path)}` leads out of the source"
             raise RenderError("render.directory.outside", problem, where=place) from None
-        start = None
-    if start is None or not start.is_dir():
+        start = ""
+    if not os.path.isdir(start):  # noqa: PTH112  (it is hot)
         problem = f"there is no directory `{foreign(directory.path)}`"
         raise RenderError("render.directory.missing", problem, where=place)
     return start
 
 
-def _files(directory: Directory, start: Path, root: Path) -> Iterator[str]:
+def _files(directory: Directory, start: str, root: str) -> Iterator[str]:
     include = _glob(directory, "include", directory.include)
     exclude = _glob(directory, "exclude", directory.exclude)
-    only, to_root, to_start = frozenset(directory.files), len(str(root)) + 1, len(str(start)) + 1
-    for entry in _walk(str(start), recurse=directory.recurse):
+    only, to_root, to_start = frozenset(directory.files), len(root) + 1, len(start) + 1
+    for entry in _walk(start, recurse=directory.recurse):
         if not directory.every_ending and not entry.name.endswith(ENDINGS):
             continue
         name, below = entry.path[to_root:], entry.path[to_start:]
@@ -115,12 +116,12 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return sorted(listed, key=lambda one: one.name, reverse=True)
 
 
-def _is_manifest_file(entry: os.DirEntry[str], name: str, root: Path) -> bool:
+def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
     """False for links into nothing and for what is no file; links out of the tree are refused."""
     if not entry.is_symlink():
         return entry.is_file()
     try:
-        return follow(Path(entry.path), root).is_file()
+        return follow(Path(entry.path), Path(root)).is_file()
     except StrayPathError as stray:
         if stray.why is Stray.OUTSIDE:
             code, problem = "render.directory.outside", "is a link that leads out of the source"
@@ -177,7 +178,7 @@ def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tup
     return tuple(documents)
 
 
-def _read_manifest(content: bytes, name: str) -> tuple[Document, ...]:
+def _read_manifest(content: bytes, name: str, read: Read) -> tuple[Document, ...]:
     if SKIP_MARK in content:
         return ()
     if name.endswith(".json"):

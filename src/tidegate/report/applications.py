@@ -19,7 +19,10 @@ LIST = (
     *("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY"),
     *("CONDITIONS", "REPO", "PATH", "TARGET"),
 )
+SPARED = ("REPO", "TARGET", "PATH", "CLUSTER", "CONDITIONS", "SYNCPOLICY", "NAMESPACE", "PROJECT")
+"""What is left out where it does not fit, the first of these first."""
 RESOURCES = ("WAVE", "GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
+SPARED_OF_RESOURCES = ("GROUP", "NAMESPACE", "MESSAGE")
 SHORT = 7
 """Characters of a commit that are shown."""
 
@@ -52,9 +55,9 @@ class ApplicationRow:
         return "Synced" if self.is_synced else "OutOfSync"
 
 
-def list_lines(rows: Sequence[ApplicationRow]) -> Iterator[str]:
+def list_lines(rows: Sequence[ApplicationRow], room: int | None = None) -> Iterator[str]:
     """All of them."""
-    yield from table_lines(LIST, [_list_cells(row) for row in rows])
+    yield from table_lines(LIST, [_list_cells(row) for row in rows], room, SPARED)
 
 
 def _list_cells(row: ApplicationRow) -> tuple[str, ...]:
@@ -91,15 +94,17 @@ def _policy(spec: Body) -> str:
     return "Auto-Prune" if automated.get("prune") is True else "Auto"
 
 
-def application_lines(row: ApplicationRow) -> Iterator[str]:
+def application_lines(row: ApplicationRow, room: int | None = None) -> Iterator[str]:
     """One of them, with its resources, by their waves."""
     yield from _headed(_head(row))
     yield ""
-    yield from resource_lines(row.resources)
+    yield from resource_lines(row.resources, room)
 
 
-def resource_lines(rows: Sequence[ResourceRow]) -> Iterator[str]:
-    yield from table_lines(RESOURCES, [_resource_cells(one) for one in rows])
+def resource_lines(rows: Sequence[ResourceRow], room: int | None = None) -> Iterator[str]:
+    yield from table_lines(
+        RESOURCES, [_resource_cells(one) for one in rows], room, SPARED_OF_RESOURCES
+    )
 
 
 def _headed(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:

@@ -46,10 +46,13 @@ class ReconciledRow:
         return text(self.own, "metadata", "name")
 
 
-def reconciled_lines(rows: Sequence[ReconciledRow], *, everywhere: bool) -> Iterator[str]:
+def reconciled_lines(
+    rows: Sequence[ReconciledRow], *, everywhere: bool, room: int | None = None
+) -> Iterator[str]:
     """A table; with `everywhere` each says its namespace."""
     heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
-    yield from table_lines(heads, [_cells(row)[0 if everywhere else 1 :] for row in rows])
+    shown = [_cells(row)[0 if everywhere else 1 :] for row in rows]
+    yield from table_lines(heads, shown, room)
 
 
 def _cells(row: ReconciledRow) -> tuple[str, ...]:

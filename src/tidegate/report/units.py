@@ -10,7 +10,7 @@ from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
 from tidegate.report.findings import finding_document
 from tidegate.report.rollout.names import count, name_from
-from tidegate.report.rollout.rows import cells
+from tidegate.report.tables import table_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,11 @@ class UnitRow:
 HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
 SPARED = ("PLACE", "SOURCE", "TO")
 """What is left out where it does not fit, the first of these first."""
-GAP = "  "
 
 
 def unit_lines(rows: Iterable[UnitRow], room: int | None = None) -> Iterator[str]:
     """A table: children below their parents. With less room than it needs, columns are left out."""
-    table = [HEADS, *(_cells(row) for row in rows)]
-    columns = dict(zip(HEADS, zip(*table, strict=True), strict=True))
-    widths = {head: max(map(cells, column)) for head, column in columns.items()}
-    spared: list[str] = []
-    for head in SPARED if room is not None else ():
-        if sum(widths.values()) + len(GAP) * (len(widths) - 1) > (room or 0):
-            spared.append(head)
-            del widths[head]
-    for line in zip(*(columns[head] for head in widths), strict=True):
-        pairs = zip(line, widths.values(), strict=True)
-        yield GAP.join(one + " " * (width - cells(one)) for one, width in pairs).rstrip()
-    if spared:
-        named = " and ".join(reversed(spared)) if len(spared) < len(SPARED) else ", ".join(SPARED)
-        yield f"(no room for {named})"
+    yield from table_lines(HEADS, map(_cells, rows), room, SPARED)
 
 
 def _cells(row: UnitRow) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.errors import Place, SourceError
 from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.source import Snapshot
 from tidegate.source.cache import Cache, CachedTree, Fill, Kept
 from tidegate.source.credentials import Keyring, Keyrings
 from tidegate.source.tree import TreeLimits
@@ -40,7 +41,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     With `uses_own_git`, git reads the user's configuration and asks the user's credential helpers
     and ssh agent; without it, git is alone with what `keyring` has. `environment` is where git's
     own variables are looked up; only a few are passed on. `vendored` are charts that will do where
-    their repository cannot be asked.
+    their repository cannot be asked. `here` is a directory that has been looked through already.
     """
 
     cache: Cache
@@ -53,6 +54,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
     checkouts: tuple[Checkout, ...] = ()
     vendored: VendoredCharts = VendoredCharts()
+    here: Snapshot | None = None
 
     def __repr__(self) -> str:
         return f"Access({self.cache.root})"  # an environment holds secrets

@@ -7,6 +7,8 @@ import hashlib
 import os
 from pathlib import Path
 
+import msgspec
+
 from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
@@ -42,6 +44,8 @@ async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) ->
         reason = "is not a directory or an archive" if path.exists() else "is not there"
         problem = f"`{foreign(source.path)}` {reason}"
         raise SourceError("source.local", problem, where=Place(foreign(str(path))))
+    if access.here is not None and access.here.root == path:
+        return msgspec.structs.replace(access.here, source=source)
     entries = await list_entries(path, access)
     files, escaping = part_links(path, entries)
     return Snapshot(source, WORKING_TREE, path, files, escaping)
@@ -80,11 +84,15 @@ async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
         pattern = r"^remote\..*\.url$"
         remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=path)
         urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
-        top = await _said(git, "rev-parse", "--show-toplevel", cwd=path) if urls else b""
-        if not top:
+        if not urls:
             return ()
-        branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
-        default = await _said(git, "symbolic-ref", "--quiet", "--short", ORIGIN_HEAD, cwd=path)
+        symbol = ("symbolic-ref", "--quiet", "--short")
+        questions = (("rev-parse", "--show-toplevel"), (*symbol, "HEAD"), (*symbol, ORIGIN_HEAD))
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(_said(git, *one, cwd=path)) for one in questions]
+    top, branch, default = (one.result() for one in asked)
+    if not top:
+        return ()
     root = Path(os.fsdecode(top.removesuffix(b"\n")))
     here, shown = branch.decode().strip(), default.decode().strip().removeprefix("origin/")
     return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)

@@ -48,7 +48,7 @@ def walk_tree(root: Path) -> list[TreeEntry]:
 
 def look_at(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
     """The entries of these paths, as far as they are there."""
-    found = (_entry(root / path, path) for path in paths)
+    found = (_entry(f"{root}/{path}", path) for path in paths)
     return sorted(entry for entry in found if entry)
 
 
@@ -109,14 +109,14 @@ def _walk(directory: Path, prefix: str) -> Iterator[TreeEntry]:
                 path = above + item.name
                 if item.is_dir(follow_symlinks=False):
                     pending.append((Path(item.path), path + "/"))
-                elif entry := _entry(Path(item.path), path):
+                elif entry := _entry(item.path, path):
                     yield entry
 
 
-def _entry(place: Path, path: str) -> TreeEntry | None:
+def _entry(place: str, path: str) -> TreeEntry | None:
     """Nothing for what is gone, and for sockets, pipes and devices."""
     try:
-        seen = place.lstat()
+        seen = os.lstat(place)
         if stat.S_ISLNK(seen.st_mode):
             return TreeEntry(path, target=os.readlink(place))  # noqa: PTH115  (a Path tidies it)
     except OSError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.dialect.units import find_units
+from tidegate.dialect.units import UnitFinder
 from tidegate.documents import read
 from tidegate.model.unit import Destination, UnitId
 
@@ -37,7 +37,7 @@ metadata: {name: plain}
 
 
 def test_units_are_found_by_their_kind_and_group_with_their_place() -> None:
-    units = find_units(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    units = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [str(unit.id) for unit in units] == [
         "Application/argocd/web",
@@ -48,7 +48,7 @@ def test_units_are_found_by_their_kind_and_group_with_their_place() -> None:
 
 
 def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
-    units = find_units(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    units = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [unit.destination for unit in units] == [
         Destination("prod", "shop"),
@@ -60,7 +60,7 @@ def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
 
 
 def test_what_a_unit_depends_on_is_of_its_kind_and_at_home_unless_it_says_otherwise() -> None:
-    _, apps, _ = find_units(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    _, apps, _ = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [(one.unit, one.ready_when) for one in apps.dependencies] == [
         (UnitId("Kustomization", "", "flux-system", "infra"), "dep.status.ready"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -11,20 +13,31 @@ from tidegate.cli.commands.delete import delete as delete_verb
 from tidegate.cli.commands.plan import plan as plan_verb
 from tidegate.cli.commands.render import render as render_verb
 from tidegate.cli.commands.sync import sync as sync_verb
+from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import LABELS, PLACE, units_like
-from tidegate.cli.saying import say
-from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
+from tidegate.cli.naming import ALL, LABELS, PLACE, called_argument, units_like
+from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
+    from tidegate.flows.discover import Family
     from tidegate.flows.entering import Found
+    from tidegate.flows.named import NamedObject
     from tidegate.flows.session import Session
     from tidegate.flows.standing import UnitStanding
     from tidegate.model.finding import Finding
     from tidegate.report.applications import ApplicationRow
 
+    Reader = Callable[[Session, Found], Awaitable[list[ApplicationRow]]]
+    Show = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
+
 KINDS = ("Application",)
 LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
+REVISION = click.Option(
+    ["--revision", "at"],
+    default="",
+    help="What a live Argo CD is to sync to, instead of Git's word.",
+)
 OUTPUT = click.option(
     "-o",
     "--output",
@@ -51,6 +64,7 @@ def app() -> None:
 @app.command("list")
 @takes((PLACE, *LABELS), LOOKING)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
+@takes(CHANGING)
 @OUTPUT
 def list_(**told: Unpack[Given]) -> int:
     """Show all Applications: how they stand, and in which wave they come.
@@ -60,39 +74,62 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate app list
       tidegate app list -l team=shop -o name
       tidegate app list -C ~/platform --context prod -o json
+      tidegate app list --watch
     """
     from tidegate.report.applications import application_document, list_lines
 
+    def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
+        names = (row.name for row in rows)
+        lines = names if told["output"] == "name" else list_lines(rows, room_on(sys.stdout))
+        return map(application_document, rows), lines
+
+    if told["watch"]:
+        return _watch((), told, show)
     rows, findings = _read((), told)
-    if told["output"] == "name":
-        for row in rows:
-            say(row.name)
-    else:
-        options.show(told["output"], map(application_document, rows), list_lines(rows))
+    options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
-@click.argument("called", metavar="NAME")
+@called_argument(KINDS)
 @takes((PLACE,), LOOKING)
+@click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
+@click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
+@takes(CHANGING)
 @options.text_or_json
-def get(called: str, **told: Unpack[Given]) -> int:
+def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
     """Show one Application, and its resources wave by wave.
+
+    What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
+    looks again, too, so that what it says of the Application is of now.
 
     \b
     Examples:
       tidegate app get database
+      tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
     from tidegate.report.applications import application_document, application_lines
 
-    (row,), findings = _read((called,), told)
-    options.show(told["output"], [application_document(row)], application_lines(row))
+    if refresh or hard_refresh:
+        from tidegate.cli.mastered import refresh_by_argo
+
+        refresh_by_argo(called, told, hard=hard_refresh)
+
+    def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
+        return map(application_document, rows), (
+            line for row in rows for line in application_lines(row, room_on(sys.stdout))
+        )
+
+    if told["watch"]:
+        return _watch((called,), told, show)
+    rows, findings = _read((called,), told)
+    options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
-@click.argument("called", metavar="NAME")
+@called_argument(KINDS)
 @takes((PLACE,), LOOKING)
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application, wave by wave.
@@ -105,12 +142,12 @@ def resources(called: str, **told: Unpack[Given]) -> int:
 
     told["output"] = "wide"
     (row,), findings = _read((called,), told)
-    options.show("text", [], resource_lines(row.resources))
+    options.show("text", [], resource_lines(row.resources, room_on(sys.stdout)))
     return options.say_findings(findings)
 
 
 @app.command()
-@click.argument("called", metavar="NAME")
+@called_argument(KINDS)
 @takes((PLACE,), LOOKING)
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
@@ -129,30 +166,121 @@ def history(called: str, **told: Unpack[Given]) -> int:
     return options.say_findings(findings)
 
 
+@app.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(KINDS))
+@takes((PLACE, *LABELS, ALL), LOOKING)
+@click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
+@click.option("--health", is_flag=True, help="Until it is Healthy.")
+@click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
+@click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
+@click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
+@options.timeout
+def wait(
+    names: tuple[str, ...],
+    every: bool,  # noqa: FBT001 - click's way
+    sync: bool,  # noqa: FBT001
+    health: bool,  # noqa: FBT001
+    suspended: bool,  # noqa: FBT001
+    degraded: bool,  # noqa: FBT001
+    operation: bool,  # noqa: FBT001
+    **told: Unpack[Given],
+) -> int:
+    """Wait until Applications are synced, healthy and at rest, or as the options say.
+
+    It ends early where one becomes Degraded while it is waited for to become Healthy.
+
+    \b
+    Examples:
+      tidegate app wait database shop
+      tidegate app wait -l team=shop --health --timeout 10m
+    """
+    if sum(map(bool, (names, told["labels"], every))) != 1:
+        raise click.UsageError("give names, or -l SELECTOR, or --all")
+    from tidegate.cli.waiting import DesiredState, wait_for
+    from tidegate.model.verdict import Health
+
+    chosen = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
+    healths = frozenset(one for one, is_wanted in chosen.items() if is_wanted)
+    return wait_for(names, DesiredState.of(sync=sync, operation=operation, healths=healths), told)
+
+
+def _edits(name: str) -> click.Command:
+    """A verb of Argo CD's that writes what stands in Git: it is refused, with the file to edit."""
+
+    @takes((PLACE, options.offline, options.repo_map))
+    def refuse(called: str, more: tuple[str, ...], **told: Unpack[Given]) -> int:  # noqa: ARG001 - theirs
+        from tidegate.cli.naming import find_families, find_meant
+        from tidegate.errors import WordsError
+
+        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), "")
+        problem = f"`{one.id}` stands in Git, and is changed there"
+        hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
+        raise WordsError("words.git", problem, where=one.where, hint=hint)
+
+    return click.Command(
+        name,
+        callback=refuse,
+        params=[
+            click.Argument(["called"], metavar="NAME"),
+            click.Argument(["more"], nargs=-1, type=click.UNPROCESSED, metavar="[OPTION]..."),
+            *reversed(getattr(refuse, "__click_params__", [])),
+        ],
+        context_settings={"ignore_unknown_options": True},
+        help="Refused: what it would change stands in Git. Says in which file.",
+        hidden=name != "set",
+    )
+
+
+for _verb in ("set", "unset", "edit", "patch"):
+    app.add_command(_edits(_verb))
+
+
 def _read(names: tuple[str, ...], told: Given) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
     """The Applications that are meant, compared with what lives, and what was found on the way."""
     doing = say_first("looking at Applications", quiet=told["output"] != "wide")
     from tidegate.cli.asking import in_found, pointed_of
+
+    read = _reader(names, told)
+
+    async def ask(session: Session, found: Found) -> tuple[list[ApplicationRow], Found]:
+        return await read(session, found), found
+
+    rows, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
+    return rows, found.findings
+
+
+def _watch(names: tuple[str, ...], told: Given, show: Show) -> int:
+    """The same, shown again whenever it has changed."""
+    from tidegate.cli.watching import Told, watch
+
+    read = _reader(names, told)
+
+    async def ask(session: Session, found: Found) -> Told:
+        return show(await read(session, found))
+
+    return watch(told, ask)
+
+
+def _reader(names: tuple[str, ...], told: Given) -> Reader:
+    """Reads the Applications that are meant, as they are then."""
     from tidegate.cli.naming import find_families, name_units
     from tidegate.flows.standing import read_standings
     from tidegate.model.reading import text
 
-    place = told["place"]
-    families = find_families(place, told)
+    families = find_families(told["place"], told)
     wanted = told["units"] = name_units(families, names, told.get("labels", ""), KINDS)
-
-    async def ask(session: Session, found: Found) -> tuple[list[UnitStanding], Found]:
-        return await read_standings(found, families, session), found
-
-    standings, found = in_found(pointed_of(place, told), told, ask)
-    doing.clear()
-    chosen = (one for one in standings if one.unit.id.kind in KINDS)
-    rows = [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
     project = told.get("project", "")
-    fitting = [
-        row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
-    ]
-    return fitting, found.findings
+
+    async def read(session: Session, found: Found) -> list[ApplicationRow]:
+        standings = await read_standings(found, families, session)
+        chosen = (one for one in standings if one.unit.id.kind in KINDS)
+        rows = [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
+        return [
+            row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
+        ]
+
+    return read
 
 
 def _row(one: UnitStanding) -> ApplicationRow:
@@ -166,11 +294,21 @@ def _row(one: UnitStanding) -> ApplicationRow:
     return ApplicationRow(name, one.wave, one.own, one.live, one.is_synced, one.verdict, resources)
 
 
+def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
+    from tidegate.cli.mastered import sync_by_argo
+
+    return sync_by_argo(named, families, told)
+
+
 app.add_command(
     units_like(
         sync_verb,
         kinds=KINDS,
+        first=_sync_first,
+        more=(REVISION,),
         told="""Roll out Applications, one wave after another. Argo CD itself goes by name.
+
+        An Argo CD that is alive is asked to, one Application after another, and waited for.
 
         \b
         Examples:

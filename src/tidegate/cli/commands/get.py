@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -9,7 +11,8 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE
-from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
+from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -18,11 +21,15 @@ if TYPE_CHECKING:
     from tidegate.model.finding import Finding
     from tidegate.report.reconciled import ReconciledRow
 
+    Reader = Callable[[Session, Found], Awaitable[list[ReconciledRow]]]
+    Show = Callable[[list[ReconciledRow]], tuple[Iterable[object], Iterable[str]]]
+
 SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
 KINDS = {
     "kustomizations": ("Kustomization",),
     "helmreleases": ("HelmRelease",),
     "sources": SOURCES,
+    "gitrepositories": ("GitRepository",),
     "all": (*SOURCES, "Kustomization", "HelmRelease"),
 }
 ALIASES = {
@@ -31,6 +38,8 @@ ALIASES = {
     "helmrelease": "helmreleases",
     "hr": "helmreleases",
     "source": "sources",
+    "gitrepo": "gitrepositories",
+    "gitrepository": "gitrepositories",
 }
 
 
@@ -44,42 +53,76 @@ ALIASES = {
 )
 @options.offline
 @options.repo_map
+@takes(CHANGING)
 @options.text_or_json
 def get(which: str, called: str, **told: Unpack[Given]) -> int:
     """Show Kustomizations, HelmReleases and sources: what was rolled out, and how that went.
 
-    `ks`, `hr` and the singular are taken, too.
+    `ks`, `hr`, `gitrepo` and the singular are taken, too.
 
     \b
     Examples:
       tidegate get kustomizations
       tidegate get ks apps -n flux-system
       tidegate get all -A -o json
+      tidegate get ks --watch
     """
     from tidegate.report.reconciled import reconciled_document, reconciled_lines
 
     noun = ALIASES.get(which, which)
     if noun not in KINDS:
-        known = ", ".join(f"`{one}`" for one in KINDS)
-        raise click.UsageError(f"`{which}` is none of {known}")
-    read, findings = _read(noun, called, told)
-    rows = [row for row in read if _is_meant(row, told)]
+        raise click.UsageError(_no_noun(which))
+    reader = _reader(noun, called, told)
+
+    def show(rows: list[ReconciledRow]) -> tuple[Iterable[object], Iterable[str]]:
+        lines = reconciled_lines(rows, everywhere=told["everywhere"], room=room_on(sys.stdout))
+        return map(reconciled_document, rows), lines
+
+    if told["watch"]:
+        return _watch(reader, told, show)
+    rows, findings = _read(reader, noun, told)
     if not rows and told["output"] != "json":
         where = "any" if told["everywhere"] else f'"{told["home"]}"'
         raise click.ClickException(f"no {noun} found in {where} namespace")
-    lines = reconciled_lines(rows, everywhere=told["everywhere"])
-    options.show(told["output"], map(reconciled_document, rows), lines)
+    options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
-def _is_meant(row: ReconciledRow, told: Given) -> bool:
-    return told["everywhere"] or row.namespace == told["home"]
+def _no_noun(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [*KINDS, *ALIASES], n=1)
+    known = ", ".join(f"`{one}`" for one in KINDS)
+    return f"`{word}` is none of {known}{f': did you mean `{near[0]}`?' if near else ''}"
 
 
-def _read(noun: str, called: str, told: Given) -> tuple[list[ReconciledRow], tuple[Finding, ...]]:
-    """Those that are meant, compared with what lives, and what was found on the way."""
+def _watch(reader: Reader, told: Given, show: Show) -> int:
+    """Show them again whenever something of them has changed."""
+    from tidegate.cli.watching import Told, watch
+
+    async def ask(session: Session, found: Found) -> Told:
+        return show(await reader(session, found))
+
+    return watch(told, ask)
+
+
+def _read(
+    reader: Reader, noun: str, told: Given
+) -> tuple[list[ReconciledRow], tuple[Finding, ...]]:
+    """Those that are meant, and what was found on the way."""
     doing = say_first(f"looking at {noun}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
+
+    async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
+        return await reader(session, found), found
+
+    rows, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
+    return rows, found.findings
+
+
+def _reader(noun: str, called: str, told: Given) -> Reader:
+    """Reads those that are meant, compared with what lives then."""
     from tidegate.cli.naming import find_families, name_units
     from tidegate.flows.standing import read_bodies, read_selector, read_standings
     from tidegate.report.reconciled import ReconciledRow
@@ -90,23 +133,23 @@ def _read(noun: str, called: str, told: Given) -> tuple[list[ReconciledRow], tup
     families = find_families(place, told)
     if units and noun != "all":
         told["units"] = name_units(families, names, told["labels"], units)
+    selector = read_selector(told["labels"])
 
-    async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
+    def is_meant(row: ReconciledRow) -> bool:
+        is_here = told["everywhere"] or row.namespace == told["home"]
+        is_called = called in {"", row.name, f"{row.namespace}/{row.name}"}
+        return is_here and is_called and all(each.holds(row.labels) for each in selector)
+
+    async def read(session: Session, found: Found) -> list[ReconciledRow]:
         bodies = await read_bodies(families, [one for one in kinds if one in SOURCES], session)
         rows = [ReconciledRow(own, live) for own, live in bodies]
         standings = await read_standings(found, families, session) if units else []
         wanted = told.get("units", ())
         chosen = (one for one in standings if one.unit.id.kind in units)
         rows += [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
-        return rows, found
+        return [row for row in rows if is_meant(row)]
 
-    rows, found = in_found(pointed_of(place, told), told, ask)
-    doing.clear()
-    selector = read_selector(told["labels"])
-    fitting = (row for row in rows if all(each.holds(row.labels) for each in selector))
-    return [
-        row for row in fitting if called in {"", row.name, f"{row.namespace}/{row.name}"}
-    ], found.findings
+    return read
 
 
 def _row(one: UnitStanding) -> ReconciledRow:

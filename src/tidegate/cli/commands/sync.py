@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import click
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
+    from tidegate.flows.recording import RunBook
     from tidegate.flows.rollout import Rolling
     from tidegate.flows.saved import SavedPlan
     from tidegate.flows.session import Session
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
     "--plan",
     type=FILE,
     help="Run exactly what `plan --save` wrote into this file, or refuse; PATH is in it.",
+)
+@click.option(
+    "--force", is_flag=True, help="Delete and make again what cannot be changed as it lives."
 )
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
@@ -87,6 +92,11 @@ if TYPE_CHECKING:
 @click.option(
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write down all that happens, as JSON lines: `tidegate verify` reads it.",
+)
 @takes(APPROVING, WATCHING)
 def sync(what: str, **told: Unpack[Given]) -> int:
     """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
@@ -104,6 +114,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
       tidegate sync . --context prod --take-over --hand-back
       tidegate sync --plan prod.plan --context prod --yes
+      tidegate sync overlays/prod --context prod --record run.jsonl
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
@@ -122,6 +133,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
     saved = read_plan(told["plan"]) if told["plan"] else None
     what = what or (saved.what if saved else "")
     pointed = pointed_of(what, told)
+    record = None if told["dry_run"] else _open_record(told)
     asks = needs_consent(told)
     if asks or told["dry_run"]:
         doing.say(f"comparing {what} with what lives")
@@ -133,14 +145,15 @@ def sync(what: str, **told: Unpack[Given]) -> int:
             return show_found(found, previews, told)
         say_target(told)
         shown = _agreed(previews)
-    return run(_sync(pointed, told, doing, _Agreed(shown, saved)))
+    return run(_sync(pointed, told, doing, _Agreed(shown, saved, record)))
 
 
 class _Agreed(NamedTuple):
-    """What is to be rolled out and nothing else: what was shown, and what was saved."""
+    """What is to be rolled out and nothing else: what was shown, what was saved; and its record."""
 
     shown: str = ""
     saved: SavedPlan | None = None
+    record: RunBook | None = None
 
     async def keep_to(self, prepared: Prepared, found: Found, session: Session) -> Prepared:
         """What is prepared, if it is that. Raises where it is not."""
@@ -151,6 +164,32 @@ class _Agreed(NamedTuple):
             prepared = await with_saved(self.saved, prepared, found, session)
         refuse_other(prepared.planned.plan, self.shown)
         return prepared
+
+    def record_of(self, found: Found, session: Session) -> RunBook | None:
+        """Where it is written down what happens to these units in these clusters."""
+        if self.record is not None:
+            self.record.introduce(found.families, session.target)
+        return self.record
+
+    def end_record(self, result: Result) -> None:
+        """Say where not all could be written down; it is an error where nothing else is wrong."""
+        from tidegate.model.event import Result
+
+        if self.record is not None and (fault := self.record.fault()):
+            if result is Result.PASSED:
+                raise fault
+            note(fault.problem, severity="warning")
+
+
+def _open_record(told: Given) -> RunBook | None:
+    """Where it is written down what happens. Raises while nothing has happened yet."""
+    from tidegate.flows.recording import open_record
+
+    if told["record"] is None:
+        return None
+    book = open_record(told["record"])
+    click.get_current_context().call_on_close(book.close)
+    return book
 
 
 def _agreed(previews: list[Preview]) -> str:
@@ -192,12 +231,15 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
             seals = told["take_broken_seals"]
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(prepared.planned.notes)
-        leave = approved_by(told["approved"], found.members)
-        rolling = replace(rolling, left_out=left_out, approved=leave)
-        result = await _roll_out(screen, session, prepared, rolling, (pointed, told))
+        rolling = replace(
+            rolling, left_out=left_out, approved=approved_by(told["approved"], found.members)
+        )
+        asked = _Asked(pointed, told, agreed.record_of(found, session))
+        result = await _roll_out(screen, session, prepared, rolling, asked)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     _say_left(screen.course)
+    agreed.end_record(result)
     return CODES[result]
 
 
@@ -206,12 +248,20 @@ def _say_left(course: Course) -> None:
     _say(f"{left} asks for being left alone: it is not written" for left in course.left)
 
 
+class _Asked(NamedTuple):
+    """What is pointed at, what is said of it, and where it is written down what happens."""
+
+    pointed: Pointed
+    told: Given
+    record: RunBook | None
+
+
 async def _roll_out(
     screen: Screen,
     session: Session,
     prepared: Prepared,
     rolling: Rolling,
-    asked: tuple[Pointed, Given],
+    asked: _Asked,
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
     from dataclasses import replace
@@ -223,14 +273,14 @@ async def _roll_out(
     from tidegate.flows.syncing import plan_again
     from tidegate.model.event import Result
 
-    (pointed, told), planned, findings = asked, prepared.planned, prepared.findings
+    told, planned, findings = asked.told, prepared.planned, prepared.findings
     takes_over, hands_back = told["take_over"], told["hand_back"]
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
 
     async def read_again() -> Planned:
         seals = told["take_broken_seals"]
-        newer = plan_again(pointed, session, told["resources"], takes_broken_seals=seals)
+        newer = plan_again(asked.pointed, session, told["resources"], takes_broken_seals=seals)
         return met.hold_also(await newer)
 
     if not told["resources"]:  # of a part nobody can say how the whole is
@@ -243,7 +293,7 @@ async def _roll_out(
     changes = session.target.simulation is None or has_releases(planned.plan)
     if changes and told["plan"] is None:
         rolling = replace(rolling, read_again=read_again)
-    result = await show_rollout(screen, session, met.planned.plan, rolling, told)
+    result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))
     elif met.held:

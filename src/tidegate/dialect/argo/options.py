@@ -101,15 +101,15 @@ def with_options(policy: Policy, options: tuple[str, ...]) -> Policy:
 def read_handling(body: Body, defaults: Handling) -> Handling:
     """How an object wants to be treated; `defaults` are those of its unit.
 
-    Force is the one option that a unit cannot set for all its objects, and propagation the one that
-    an object cannot.
+    Force is the one option that a unit cannot set for all its objects: somebody who rolls it out
+    can. Propagation is the one that an object cannot.
     """
     notes = notes_of(body)
     own = read_list(notes.get(OPTIONS, ""))
     kept = "keep" in read_list(notes.get(KEEP, ""))
     return Handling(
         replaces=defaults.replaces or REPLACES in own,
-        forces=FORCES in own,
+        forces=defaults.forces or FORCES in own,
         checks=defaults.checks and "Validate=false" not in own,
         waits_for_kind=defaults.waits_for_kind or "SkipDryRunOnMissingResource=true" in own,
         prune=_consent(own, "Prune", defaults.prune),

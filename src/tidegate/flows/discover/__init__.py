@@ -223,18 +223,14 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
 async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
     """The tree around a spot, and how things may be had there."""
     setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
-    scan = await _scan(spot, setting)
-    return scan, replace(setting, vendored=VendoredCharts(scan.files, scan.root))
-
-
-async def _scan(spot: _Target, setting: Setting) -> Scan:
-    """The repository of a path, with what is below it to be looked at."""
     if spot.path is None:
-        return Scan(NOWHERE, ())
+        return Scan(NOWHERE, ()), setting
     async with Workshop(setting) as workshop:
         tree = await fetch(LocalSource(str(spot.root)), await workshop.access(None))
     files = without_ignored(tree.files, spot.root, spot.config)
-    return Scan(spot.root, files, spot.path.relative_to(spot.root).as_posix())
+    scan = Scan(spot.root, files, spot.path.relative_to(spot.root).as_posix())
+    vendored = VendoredCharts(scan.files, scan.root)
+    return scan, replace(setting, vendored=vendored, here=tree, read=scan.read_again)
 
 
 async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tidegate.dialect.declared import Declared
-from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
@@ -139,11 +138,18 @@ class Growing:
     async def _grow_all(
         self, units: Iterable[Unit], around: Neighbourhood, above: tuple[UnitId, ...]
     ) -> list[_Node]:
+        """Those that may bring others begin: while tools render them, the rest is looked at."""
+        units = tuple(units)
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._grow(unit, around, (*above, unit.id))) for unit in units
-            ]
-        return [task.result() for task in tasks]
+            tasks = {
+                at: group.create_task(self._grow(units[at], around, (*above, units[at].id)))
+                for at in sorted(range(len(units)), key=lambda at: not self._may_bring(units[at]))
+            }
+        return [tasks[at].result() for at in range(len(units))]
+
+    def _may_bring(self, unit: Unit) -> bool:
+        """Whether files with units lie below one of its paths."""
+        return any(one.path in self._scan.declaring for one in unit.sources)
 
     async def _grow(self, unit: Unit, around: Neighbourhood, above: tuple[UnitId, ...]) -> _Node:
         written = self._sets.get((unit.id, unit.where)) if len(above) == 1 else None
@@ -179,7 +185,7 @@ class Growing:
     def _find_units(self, rendered: Rendered, namespace: str) -> Declared:
         """Whom it brings; what was rendered stays, so that it is known again."""
         if (key := (id(rendered), namespace)) not in self._declared:
-            self._declared[key] = find_units(rendered.documents, namespace)
+            self._declared[key] = self._scan.units.find(rendered.documents, namespace)
         return self._declared[key]
 
     async def _render_once(self, unit: Unit, around: Neighbourhood) -> Rendered | Unrendered:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import structs
 
 from tidegate.dialect.tracking import SET
-from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place, SourceError, TidegateError, foreign
 from tidegate.flows.checking import check_units
@@ -63,7 +62,7 @@ def _spot(place: Place | None) -> tuple[str, int]:
 
 def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
     documents = [family.own] if family.own is not None else []
-    told = find_units(documents).findings
+    told = scan.units.find(documents).findings
     yield from told
     yield from _checked(documents, told, scan)
 

@@ -50,11 +50,13 @@ class _Wish(NamedTuple):
 
 async def find_homes(scan: Scan, setting: Setting, brought: Collection[Unit] = ()) -> Homes:
     """Units ask where they stand as text, and where others bring them."""
-    async with Workshop(setting) as workshop:
-        access = await workshop.access(scan.root if scan.files else None)
-    known = access.checkouts
-    setting = replace(setting, maps=known)
     wishes = list(_asked(scan, [*scan.candidates, *brought]))
+    home = scan.root if scan.files else None
+    if not wishes:
+        return Homes(replace(setting, home=home), scan)
+    async with Workshop(setting) as workshop:
+        known = (await workshop.access(home)).checkouts
+    setting = replace(setting, maps=known)
     here = [one for one in known if one.path.resolve() == scan.root.resolve()]
     if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
         return Homes(setting, scan)

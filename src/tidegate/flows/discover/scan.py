@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.dialect.declared import Declared
-from tidegate.dialect.units import find_units
+from tidegate.dialect.units import UnitFinder
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, Within
@@ -75,6 +75,7 @@ class Scan:
     below: str = "."
     broken: list[Finding] = field(default_factory=list)
     generated: dict[str, Declared] = field(default_factory=dict)
+    units: UnitFinder = field(default_factory=UnitFinder, repr=False, compare=False)
     _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def inside(self, folder: str) -> Scan:
@@ -108,14 +109,30 @@ class Scan:
     @cached_property
     def declared(self) -> dict[str, Declared]:
         """By file, what the dialects' own objects in it declare, as they stand there."""
-        found = {name: find_units(documents) for name, documents in self.documents.items()}
+        find = self.units.find
+        found = {name: find(documents) for name, documents in self.documents.items()}
         return {name: one for name, one in found.items() if one != NOTHING}
+
+    @cached_property
+    def declaring(self) -> frozenset[str]:
+        """The directories with files, at any depth, that declare something to look at."""
+        return frozenset(folder for name, _ in self.declared_below for folder in folders_of(name))
 
     @cached_property
     def documents(self) -> dict[str, tuple[Document, ...]]:
         """By file, all objects of the files that have one of the dialects' own kinds."""
-        read = {name: self._read(name, content, tells=True) for name, content in self._marked[0]}
-        return {name: documents for name, documents in read.items() if documents}
+        found = {
+            name: self._read(name, content, tells=True) for name, content in self._marked[0].items()
+        }
+        return {name: documents for name, documents in found.items() if documents}
+
+    def read_again(self, content: bytes, name: str) -> tuple[Document, ...]:
+        """The objects of a text; of a file that was looked at here, and is the same, as they are.
+
+        Most files with units are applied by some unit, and so are read for it as well.
+        """
+        is_known = "documents" in self.__dict__ and self._marked[0].get(name) == content
+        return (self.documents.get(name) if is_known else None) or read(content, name)
 
     @cached_property
     def sources(self) -> Nearest[SourceObject, DeclaredSource]:
@@ -221,15 +238,15 @@ class Scan:
         ]
 
     @cached_property
-    def _marked(self) -> tuple[list[tuple[str, bytes]], list[str]]:
+    def _marked(self) -> tuple[dict[str, bytes], list[str]]:
         """The files with the dialects' own kinds and their texts; those that have data."""
-        own, data = list[tuple[str, bytes]](), list[str]()
+        own, data = dict[str, bytes](), list[str]()
         for name in self.files:
             is_part = name in self._parts and name not in self._including
             if name.endswith(MANIFESTS) and not is_part and not self._is_hidden(name):
                 content = self._content(name)
                 if _names_own_kinds(content):
-                    own.append((name, content))
+                    own[name] = content
                 if _DATA_KINDS.search(content):
                     data.append(name)
         return own, data

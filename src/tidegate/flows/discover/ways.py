@@ -42,6 +42,7 @@ class Way:
 
         async def render(unit: Unit, find_data: FindData) -> Rendered | Unrendered:
             async with room:
+                await asyncio.sleep(0)  # noqa: TID251 - no pause: tools are heard between units
                 cluster = await self.ask(unit.destination.cluster)
                 return await render_unit(unit, cluster, workshop, find_data)
 

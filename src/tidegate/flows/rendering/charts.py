@@ -82,12 +82,12 @@ async def _try(
     release: Release, workshop: Workshop, how: ChartWay
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
+    if how.seeks and not chart_may_hold(how.seeks, release):
+        return UNREAD
     key = chart_key(release, workshop) if how.keeps else ""
     known = _known(key, workshop) if key else None
     if known is not None:
         return known
-    if how.seeks and not chart_may_hold(how.seeks, release):
-        return UNREAD
     try:
         documents = await render(release, await workshop.crew.helm())
     except DependencyError as error:

@@ -61,7 +61,9 @@ async def _build(
     overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay
 ) -> Sealed:
     tool, version = workshop.builder
-    gathered = gather(overlay) if how.seeks else None
+    gathered = gather(overlay, workshop.looked) if how.seeks else None
+    if how.seeks and gathered and not overlay_may_hold(how.seeks, gathered):
+        return UNREAD
     if not how.keeps:
         key = ""
     elif gathered is not None:
@@ -72,8 +74,6 @@ async def _build(
     known = workshop.renders.find(key) if key else None
     if known is not None:
         return Sealed(known)
-    if how.seeks and gathered and not overlay_may_hold(how.seeks, gathered):
-        return UNREAD
     workers = await workshop.workers_if_any()
     async with workshop.crew.builds:
         documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)

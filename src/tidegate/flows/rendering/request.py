@@ -61,4 +61,5 @@ async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: C
             return await build_overlay(asked, workshop, unsealing, how)
         case Directory():
             workers = await workshop.crew.jsonnet()
-            return Sealed(await render_directory(asked, workers))
+            within, read = workshop.within(asked.root), workshop.setting.read
+            return Sealed(await render_directory(asked, workers, within, read))

@@ -186,7 +186,9 @@ async def _as_known(
     One that is there already is rendered as it was then: as an install, or as an upgrade.
     """
     ask, terms = workshop.setting.ask_release, unit.policy.release
-    known = await ask(unit) if ask is not None and terms is not None else None
+    if ask is None:
+        return msgspec.structs.replace(asked, revision=1, is_upgrade=False), "", False
+    known = await ask(unit) if terms is not None else None
     behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
     more = msgspec.json.encode(behind, order="sorted")
 

@@ -15,15 +15,16 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
+from tidegate.documents import Read, read
 from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.source import Portion, Snapshot, SourceRef
+from tidegate.model.source import GitSource, Portion, Snapshot, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
-from tidegate.render.footprint import KnownKeys
+from tidegate.render.footprint import Footprint, KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.kustomize import Builder, find_tool
@@ -108,9 +109,11 @@ AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How things may be had and opened. `maps` are directories that stand for addresses, and
-    `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
-    overlays that cannot come to such a text are not rendered, unless it is known what they come to.
+    """How things may be had and opened. `maps` are directories that stand for addresses; so is the
+    `home` for its remotes, which are looked up when somebody names a repository. `vendored` are
+    charts that will do where their repository cannot be asked. `here` is a tree that has been
+    looked through already, and `read` reads files, of which it may know some. With `seeks`, charts
+    and overlays that cannot come to such a text are not rendered.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
     A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
     of a release.
@@ -121,6 +124,9 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
     vendored: VendoredCharts = field(default_factory=VendoredCharts)
+    home: Path | None = None
+    here: Snapshot | None = None
+    read: Read = read
     offline: bool = False
     stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
@@ -137,6 +143,8 @@ class Workshop:
         self.setting = setting
         self.renders = RenderCache(setting.cache.renders, OwnKey(setting.environment))
         self.keys = KnownKeys()
+        self.looked = Footprint()
+        """What was looked at to see what may be in it: shared by all, as most lie side by side."""
         self.crew = setting.crew or WorkerCrew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()
         self._within: dict[Path, Within] = {}
@@ -156,7 +164,7 @@ class Workshop:
     @cached_property
     def builder(self) -> tuple[Builder, str]:
         """What builds overlays, and which version of it."""
-        tool = find_tool()
+        tool = msgspec.structs.replace(find_tool(), read=self.setting.read)
         return tool, program_version(tool.argv)
 
     def within(self, root: Path) -> Within:
@@ -185,7 +193,7 @@ class Workshop:
     async def _fetch(
         self, source: SourceRef, ignore: str | None, keyring: Keyring | None
     ) -> Snapshot | TidegateError:
-        access = await self.access(None)
+        access = await self.access(self.setting.home if isinstance(source, GitSource) else None)
         if keyring is not None:
             rings = Keyrings((keyring, access.keyring))
             access = msgspec.structs.replace(access, keyring=rings)
@@ -228,6 +236,7 @@ class Workshop:
             environment=setting.environment,
             checkouts=setting.maps,
             vendored=setting.vendored,
+            here=setting.here,
         )
         if near is None:
             return access

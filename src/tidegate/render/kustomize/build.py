@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document
+from tidegate.documents import Document, Read, read
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, ProcessError, RenderError, TidegateError, foreign
 from tidegate.external.process import Command, Limits, run
@@ -43,10 +43,11 @@ class RemoteError(RenderError):
 
 
 class Builder(msgspec.Struct, frozen=True):
-    """The program that builds."""
+    """The program that builds; `read` reads the files again that objects come from."""
 
     argv: tuple[str, ...]
     limits: Limits = Limits()
+    read: Read = read
 
 
 class Workplace(msgspec.Struct, frozen=True):
@@ -179,7 +180,7 @@ async def _build_on(bench: Workplace) -> list[Document]:
     gathering = bench.gathering
     if output.asks_for_origins(gathering.body):
         objects = await _run(bench)
-        return output.place_objects(objects, objects, gathering)
+        return output.place_objects(objects, objects, gathering, bench.tool.read)
     if _is_empty(gathering.body):
         return await _run(bench)
     top = bench.scratch / gathering.top
@@ -192,7 +193,7 @@ async def _build_on(bench: Workplace) -> list[Document]:
             raise
         return truth
     objects = [output.without_origin(one) for one in annotated] if truth is None else truth
-    return output.place_objects(objects, annotated, gathering)
+    return output.place_objects(objects, annotated, gathering, bench.tool.read)
 
 
 def _is_empty(body: Body) -> bool:

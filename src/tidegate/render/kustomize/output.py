@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from tidegate.documents import Document, read
+from tidegate.documents import Document, Read, read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, text
@@ -47,12 +47,12 @@ def read_objects(output: bytes, gathering: Gathering) -> list[Document]:
 
 
 def place_objects(
-    objects: list[Document], annotated: list[Document], gathering: Gathering
+    objects: list[Document], annotated: list[Document], gathering: Gathering, read: Read
 ) -> list[Document]:
     """The same objects, each at the place that its annotated twin names."""
     if [_identity(one) for one in objects] != [_identity(one) for one in annotated]:
         return objects
-    files = _Files(gathering)
+    files = _Files(gathering, read)
     return [
         files.place(document, _origin_of(twin))
         for document, twin in zip(objects, annotated, strict=True)
@@ -86,11 +86,12 @@ def _origin_of(document: Document) -> str:
 class _Files:
     """The files of a build, read once more to find objects in them."""
 
-    def __init__(self, gathering: Gathering) -> None:
+    def __init__(self, gathering: Gathering, read: Read) -> None:
         self._copy = gathering.copy
         self._start = posixpath.dirname(gathering.top)
         self._labels = list(gathering.overlay.fetched)
-        self._read: dict[str, tuple[Document, ...]] = {}
+        self._read = read
+        self._known: dict[str, tuple[Document, ...]] = {}
 
     def place(self, document: Document, origin: str) -> Document:
         if not origin:
@@ -114,12 +115,13 @@ class _Files:
         return max(alike, key=lambda pair: len(pair[0]))[1] if alike else None
 
     def _documents(self, copied: str) -> tuple[Document, ...]:
-        if copied not in self._read:
+        if copied not in self._known:
+            content = self._copy.files.get(copied, b"")
             try:
-                self._read[copied] = read(self._copy.files.get(copied, b""), self._name(copied))
+                self._known[copied] = self._read(content, self._name(copied))
             except DocumentError:
-                self._read[copied] = ()
-        return self._read[copied]
+                self._known[copied] = ()
+        return self._known[copied]
 
     def _name(self, copied: str) -> str:
         mount, _, path = copied.partition("/")

@@ -21,8 +21,8 @@ from tidegate.render.kustomize.tree import Copy
 LISTS_ONLY = frozenset({"apiVersion", "kind", "metadata", "resources", "sortOptions"})
 AS_LISTED = {"order": "fifo"}
 """Flux asks for it; without a word objects are sorted at the end."""
-MOST = 200
-"""Files in one part: starting kustomize takes as long as a few dozen of them."""
+MOST = 250
+"""Files in one part: starting kustomize takes as long as many dozens of them."""
 
 
 def divide(gathering: Gathering) -> list[Gathering]:

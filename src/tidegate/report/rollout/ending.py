@@ -11,6 +11,7 @@ from tidegate.model.objects import Ref
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.reasons import grounds
+from tidegate.report.rollout.summary import PASSED, STOPPED
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +32,10 @@ class RolloutEnding(
     lasted: Ms
     sentence: str = ""
     failures: tuple[Failure, ...] = ()
+
+
+def has_failed(course: Course) -> bool:
+    return course.result not in {"", PASSED, STOPPED}
 
 
 def rollout_ending(course: Course, evidence: Iterable[Evidence]) -> RolloutEnding:

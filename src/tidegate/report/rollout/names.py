@@ -9,6 +9,7 @@ from tidegate.model.graph import GraphStep
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Step
+from tidegate.model.run import RunStep
 from tidegate.model.unit import UnitId
 
 PHASES = {
@@ -25,7 +26,7 @@ TENTHS = Ms(10 * SECOND)
 WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
 
 
-def name_step(step: Step | GraphStep) -> str:
+def name_step(step: Step | GraphStep | RunStep) -> str:
     """A step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
     told = step.stage or _name(step.phase, step.wave)
     return f"{told} part {step.part}" if step.part else told

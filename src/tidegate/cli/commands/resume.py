@@ -1,0 +1,25 @@
+"""`tidegate resume`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from tidegate.cli.nouns import by_noun
+from tidegate.cli.pausing import pausing
+
+
+@click.group(cls=by_noun(partial(pausing, suspends=False)))
+def resume() -> None:
+    """Have units and sources taken up again that somebody has suspended, as `flux resume` does.
+
+    A live controller goes on with them; without one, the next `sync` does.
+
+    \b
+    Examples:
+      tidegate resume kustomization apps
+      tidegate resume hr --all --context prod
+      tidegate resume source git platform
+      tidegate resume application shop
+    """

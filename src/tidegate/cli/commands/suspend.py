@@ -1,0 +1,26 @@
+"""`tidegate suspend`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from tidegate.cli.nouns import by_noun
+from tidegate.cli.pausing import pausing
+
+
+@click.group(cls=by_noun(partial(pausing, suspends=True)))
+def suspend() -> None:
+    """Have nothing done to units and sources, as `flux suspend` does.
+
+    It stands on their own objects, where the cluster has them: a live controller leaves them alone
+    then, and so does `sync`. Where it has none, a record of ours stands for it.
+
+    \b
+    Examples:
+      tidegate suspend kustomization apps
+      tidegate suspend hr --all --context prod
+      tidegate suspend source git platform
+      tidegate suspend application shop
+    """

@@ -1,0 +1,41 @@
+"""`tidegate trace`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from tidegate.cli import options
+from tidegate.cli.doing import say_first
+from tidegate.cli.naming import PLACE
+from tidegate.cli.unit_options import CLUSTER, Given, takes
+
+
+@click.command()
+@click.argument("kind", metavar="KIND")
+@click.argument("called", metavar="NAME", required=False, default="")
+@takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
+@click.option("-n", "--namespace", "home", default="", help="Of this namespace.")
+@options.text_or_json
+def trace(kind: str, called: str, **told: Unpack[Given]) -> int:
+    """Show where an object comes from: its unit, who brings that, the source, each with its file.
+
+    KIND is written as kubectl takes it. What Git has needs no cluster. With --context it is shown
+    what the unit and its source say of themselves, and objects that only live are traced by their
+    owners: a Pod by its ReplicaSet, and that by its Deployment.
+
+    \b
+    Examples:
+      tidegate trace deployment web
+      tidegate trace svc/web -n shop
+      tidegate trace pod web-5d4f8c-x2x7p -n shop --context prod
+    """
+    if not called:
+        kind, _, called = kind.partition("/")
+    if not called:
+        raise click.UsageError("give KIND NAME, or KIND/NAME")
+    from tidegate.cli.lineage import show_trace
+
+    say_first(f"reading {told['place']}", quiet=told["output"] == "json")
+    return show_trace(kind, called, told)

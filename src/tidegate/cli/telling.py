@@ -1,0 +1,60 @@
+"""What `events` and `logs` do and say."""
+
+from __future__ import annotations
+
+from tidegate.cli import options
+from tidegate.cli.asking import in_found, pointed_of
+from tidegate.cli.doing import Doing
+from tidegate.cli.naming import find_families
+from tidegate.cli.nouns import ALIASES, NOUNS, UNITS
+from tidegate.cli.saying import note
+from tidegate.cli.unit_options import Given
+from tidegate.flows.entering import Found
+from tidegate.flows.named import find_named
+from tidegate.flows.session import Session
+from tidegate.flows.telling import read_events, read_unit_logs
+from tidegate.model.moment import Ms
+from tidegate.report.told import (
+    ContainerLog,
+    EventRow,
+    event_document,
+    event_lines,
+    log_document,
+    log_lines,
+)
+
+
+def show_events(about: tuple[str, str], types: str, told: Given, doing: Doing) -> int:
+    """Events about those that are meant. Gives the exit code."""
+
+    async def ask(session: Session, found: Found) -> tuple[list[EventRow], Ms, Found]:
+        rows = await read_events(found, session, about, told["home"])
+        return rows, session.world.now(), found
+
+    rows, now, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
+    wanted = {one.strip().lower() for one in types.split(",") if one.strip()}
+    shown = [row for row in rows if not wanted or row.type.lower() in wanted]
+    if not shown:
+        note("there are no such Events: a cluster forgets them after a while")
+    lines = event_lines(shown, now, everywhere=not told["home"]) if shown else ()
+    options.show(told["output"], map(event_document, shown), lines)
+    return options.say_findings(found.findings)
+
+
+def show_logs(called: str, tail: int, told: Given, doing: Doing) -> int:
+    """What pods of a unit have printed that are not well. Gives the exit code."""
+    word, sign, name = called.partition("/")
+    noun = ALIASES.get(word, word)
+    kinds, name = (NOUNS[noun], name) if sign and noun in NOUNS else (UNITS, called)
+    (named,) = find_named(find_families(told["place"], told), kinds, (name,))
+
+    async def ask(session: Session, found: Found) -> tuple[list[ContainerLog], Found]:
+        return await read_unit_logs(found, session, named.id, tail), found
+
+    printed, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
+    if not printed:
+        note(f"no pod of `{named.id}` has failed or waits with something printed")
+    options.show(told["output"], map(log_document, printed), log_lines(printed))
+    return options.say_findings(found.findings)

@@ -1,0 +1,106 @@
+"""`app wait`: until Applications stand as somebody wants them."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from tidegate.cli.asking import in_found, pointed_of
+from tidegate.cli.exits import CODES
+from tidegate.cli.naming import find_families, name_units
+from tidegate.cli.saying import note, say
+from tidegate.cli.unit_options import Given
+from tidegate.errors import LateError
+from tidegate.flows.entering import Found
+from tidegate.flows.following import each_change, places_of
+from tidegate.flows.session import Session
+from tidegate.flows.standing import UnitStanding, read_standings
+from tidegate.model.event import Result
+from tidegate.model.moment import format_duration
+from tidegate.model.reading import part, text
+from tidegate.model.verdict import Health
+
+ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """What an Application is to be like; of healths any that is wanted will do."""
+
+    synced: bool = False
+    rests: bool = False
+    healths: frozenset[Health] = frozenset()
+
+    @classmethod
+    def of(cls, *, sync: bool, operation: bool, healths: frozenset[Health]) -> DesiredState:
+        """What is said; where nothing is, all that `argocd app wait` waits for."""
+        if not (sync or operation or healths):
+            return cls(synced=True, rests=True, healths=frozenset({Health.HEALTHY}))
+        return cls(synced=sync, rests=operation, healths=healths)
+
+    def holds(self, one: UnitStanding) -> bool:
+        is_well = not self.healths or one.verdict.health in self.healths
+        return (one.is_synced or not self.synced) and is_well and (_rests(one) or not self.rests)
+
+    def is_lost(self, before: Health | None, one: UnitStanding) -> bool:
+        """Whether it has become Degraded while somebody waits for it to become well."""
+        is_ill = one.verdict.health is Health.DEGRADED
+        return is_ill and self.healths == {Health.HEALTHY} and before not in {None, Health.DEGRADED}
+
+
+def _rests(one: UnitStanding) -> bool:
+    """Whether no operation of a live Argo CD is under way."""
+    phase = text(one.live, "status", "operationState", "phase")
+    return part(one.live, "operation") is None and phase in ENDED
+
+
+def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
+    """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
+    kinds = ("Application",)
+    families = find_families(told["place"], told)
+    units = told["units"] = name_units(families, names, told["labels"], kinds)
+    known: dict[str, tuple[str, Health]] = {}
+
+    async def ask(session: Session, found: Found) -> Result:
+        places, left = await places_of(found, session), list[UnitStanding]()
+        async with aclosing(each_change(places, session, told["timeout"])) as changes:
+            async for _ in changes:
+                standings = await read_standings(found, families, session)
+                meant = [one for one in standings if one.unit.id.kind in kinds]
+                meant = [one for one in meant if not units or str(one.unit.id) in units]
+                lost = [one for one in meant if wanted.is_lost(_before(known, one), one)]
+                _tell(meant, known)
+                if lost:
+                    note(f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}")
+                    return Result.FAILED
+                left = [one for one in meant if not wanted.holds(one)]
+                if not left:
+                    return Result.PASSED
+        raise _late(left, told)
+
+    return CODES[in_found(pointed_of(told["place"], told), told, ask)]
+
+
+def _before(known: dict[str, tuple[str, Health]], one: UnitStanding) -> Health | None:
+    before = known.get(str(one.unit.id))
+    return before[1] if before else None
+
+
+def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]]) -> None:
+    """A line for each that is not as it was."""
+    for one in standings:
+        name, sync = str(one.unit.id), "Synced" if one.is_synced else "OutOfSync"
+        if known.get(name) == (sync, one.verdict.health):
+            continue
+        known[name] = (sync, one.verdict.health)
+        why = f": {one.verdict.sentence}" if one.verdict.sentence else ""
+        say(f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}")
+
+
+def _late(left: list[UnitStanding], told: Given) -> LateError:
+    names = ", ".join(f'"{one.unit.id.name}"' for one in left)
+    span = format_duration(told["timeout"]) if told["timeout"] else "0s"
+    worst = left[0] if left else None
+    hint = f"{worst.unit.id}: {worst.verdict.health}, {worst.verdict.sentence}" if worst else ""
+    problem = f"timed out ({span}) waiting for app {names} match desired state"
+    return LateError("cluster.late", problem, hint=hint)

@@ -1,0 +1,121 @@
+"""What a cluster tells of units: Events about them and what they bring, and what pods print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from tidegate.dialect.requests import source_of
+from tidegate.errors import foreign
+from tidegate.flows.entering import Found
+from tidegate.flows.evidence import EVENT, Background, read_logs, told_at
+from tidegate.flows.lineage import Lineage, is_kind, read_lineage
+from tidegate.flows.looking import body_of, look_in
+from tidegate.flows.named import NamedObject
+from tidegate.flows.session import Session
+from tidegate.model.moment import Ms, parse_moment
+from tidegate.model.objects import Json, Spot
+from tidegate.model.reading import mapping, number, text
+from tidegate.model.unit import UnitId
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.told import ContainerLog, EventRow
+
+Body = dict[str, Json]
+About = tuple[str, str, str]
+"""Kind, namespace and name of whom an Event tells."""
+
+
+async def read_events(
+    found: Found, session: Session, about: tuple[str, str], home: str
+) -> list[EventRow]:
+    """Events in the order in which they were told.
+
+    `about`: a kind and a name; of a unit, its source and what it brings are meant as well. Where
+    nobody is named, all units and sources of the repository are. `home`: in this namespace alone.
+    """
+    lineages = await read_lineage(found, session)
+    discretion = _discreet(lineages)
+    rows: dict[EventRow, None] = {}
+    for cluster in session.target.contexts:
+        wanted = _about(lineages, cluster, about)
+        homes = {place for _, place, _ in wanted} if not home else {home}
+        places = ((EVENT, one or "default") for one in sorted(homes))
+        for live in await look_in(session.world, places, cluster=cluster):
+            body = body_of(live)
+            if _fits(body, wanted, about):
+                rows[_row(body, discretion)] = None
+    return sorted(rows, key=lambda row: (row.at, row.object, row.reason))
+
+
+def _discreet(lineages: Iterable[Lineage]) -> Discretion:
+    discretion = Discretion()
+    for one in lineages:
+        discretion.learn(one.plan)
+    return discretion
+
+
+def _about(lineages: Iterable[Lineage], cluster: str, about: tuple[str, str]) -> set[About]:
+    """Whom Events may tell of that are meant."""
+    kind, name = about
+    found: set[About] = set()
+    for lineage in lineages:
+        own = [one for one in lineage.named if one.id.cluster == cluster]
+        for one in own:
+            is_named = is_kind(one.spot.ref.kind, kind) and one.id.name == name
+            if not name or is_named:
+                found.add((one.id.kind, one.id.namespace, one.id.name))
+            if is_named:
+                found |= _belonging(lineage, one)
+        for item in (one for items in lineage.objects.values() for one in items):
+            if name and item.ref.name == name and is_kind(item.ref.kind, kind):
+                found.add((item.ref.kind.name, item.ref.namespace, item.ref.name))
+    return found
+
+
+def _belonging(lineage: Lineage, named: NamedObject) -> set[About]:
+    """The source of a unit, and all that it brings."""
+    brought = lineage.objects.get(named.id, ())
+    found = {(one.ref.kind.name, one.ref.namespace, one.ref.name) for one in brought}
+    source = source_of(named.own)
+    return found | ({source} if source else set())
+
+
+def _fits(body: Body, wanted: set[About], about: tuple[str, str]) -> bool:
+    """What nobody here brings is told of as well, if it is named: a Pod."""
+    told = mapping(body, "involvedObject")
+    kind, home, name = text(told, "kind"), text(told, "namespace"), text(told, "name")
+    asked, called = about
+    is_named = bool(called) and name == called and kind.lower() == asked.lower()
+    return (kind, home, name) in wanted or is_named
+
+
+def _row(body: Body, discretion: Discretion) -> EventRow:
+    told = mapping(body, "involvedObject")
+    moment = Ms(0)
+    with suppress(ValueError):
+        moment = parse_moment(told_at(body))
+    return EventRow(
+        at=moment,
+        type=text(body, "type"),
+        reason=foreign(text(body, "reason")),
+        namespace=text(told, "namespace"),
+        object=foreign(f"{text(told, 'kind')}/{text(told, 'name')}"),
+        message=foreign(discretion.hide(text(body, "message"))),
+        times=max(1, number(body, "count")),
+    )
+
+
+async def read_unit_logs(
+    found: Found, session: Session, unit: UnitId, tail: int
+) -> list[ContainerLog]:
+    """What the pods have printed of that which failed or waits of a unit, hooks among it."""
+    lineages = [one for one in await read_lineage(found, session) if unit in one.units]
+    spots = [
+        Spot(one.cluster, one.ref)
+        for lineage in lineages[:1]
+        for one in lineage.objects.get(unit, ())
+        if one.ref.kind.group in {"", "apps", "batch"}
+    ]
+    discretion = _discreet(lineages)
+    background = Background(discretion=discretion, behind=session.behind)
+    return await read_logs(session.world, spots, background, tail)

@@ -1,0 +1,87 @@
+"""Since when an object is as it is, by what its server and its controllers have written down.
+
+    Since(at, is_final)
+
+The moments are those of the cluster, in whole seconds. One that is final cannot come again: a Job
+completes once. Others turn: a Deployment that loses a pod is available anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidegate.model.moment import Ms, parse_moment
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, text
+
+Body = dict[str, Json]
+STATUS = "status"
+ONCE = frozenset({"Complete", "Established"})
+WELL = ("Ready", "Available", "Complete", "Established", "Succeeded", "Healthy", "Programmed")
+"""Conditions that say that an object is well."""
+ROLLED_OUT = "NewReplicaSetAvailable"
+
+
+class Since(NamedTuple):
+    """A moment, whether it is the only one of its kind, and who tells it."""
+
+    at: Ms
+    is_final: bool
+    told_by: str
+
+
+def moment_in(body: Json, *path: str) -> Ms | None:
+    """The moment that stands at a path."""
+    try:
+        return parse_moment(text(body, *path)) if text(body, *path) else None
+    except ValueError:
+        return None
+
+
+def ready_since(body: Body) -> Since | None:
+    """When it became well; None where nobody has written that down."""
+    done = moment_in(body, "status", "completionTime")
+    if done is not None:
+        return Since(done, True, "completionTime")
+    found = [one for one in map(_condition, mappings(body, "status", "conditions")) if one]
+    return max(found, default=None) or _status_write(body)
+
+
+def _condition(one: Body) -> Since | None:
+    name, is_true = text(one, "type"), text(one, "status") == "True"
+    if is_true and name == "Progressing" and text(one, "reason") == ROLLED_OUT:
+        at = moment_in(one, "lastUpdateTime")
+    elif is_true and name in WELL:
+        at = moment_in(one, "lastTransitionTime")
+    else:
+        return None
+    return None if at is None else Since(at, name in ONCE, f"condition {name}")
+
+
+def _status_write(body: Body) -> Since | None:
+    """Since its status was last written it has not changed."""
+    if not mapping(body, "status"):
+        return None
+    at = last_write(body, subresource=STATUS)
+    return None if at is None else Since(at, False, STATUS)
+
+
+def last_write(body: Body, manager: str = "", *, subresource: str = "") -> Ms | None:
+    """When somebody last changed it, or a manager if one is named."""
+    moments = [
+        moment_in(entry, "time")
+        for entry in mappings(body, "metadata", "managedFields")
+        if text(entry, "subresource") == subresource and manager in {"", text(entry, "manager")}
+    ]
+    return max((one for one in moments if one is not None), default=None)
+
+
+def made_by(body: Body) -> str:
+    """Who was there when it was made, by the managers that wrote in that very second."""
+    made = text(body, "metadata", "creationTimestamp")
+    names = [
+        text(entry, "manager")
+        for entry in mappings(body, "metadata", "managedFields")
+        if text(entry, "time") == made and not text(entry, "subresource")
+    ]
+    return names[0] if len(names) == 1 else ""

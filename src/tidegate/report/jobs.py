@@ -1,0 +1,56 @@
+"""Jobs and hooks of units, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.model.unit import UnitId
+from tidegate.report.proof import stamped
+from tidegate.report.tables import table_lines
+
+HEADS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A Job or a hook: its step, whether it is a hook, and how it stands in the cluster."""
+
+    unit: UnitId
+    step: str
+    ref: Ref
+    is_hook: bool
+    status: str = ""
+    finished: Ms | None = None
+
+
+def job_lines(rows: Iterable[JobRow]) -> Iterator[str]:
+    cells = [
+        (
+            str(row.unit),
+            row.step,
+            str(row.ref),
+            "yes" if row.is_hook else "no",
+            row.status or "-",
+            "-" if row.finished is None else stamped(row.finished),
+        )
+        for row in rows
+    ]
+    yield from table_lines(HEADS, cells) if cells else ("there are no Jobs and no hooks here",)
+
+
+def job_document(row: JobRow) -> dict[str, Json]:
+    kind = row.ref.kind
+    return {
+        "unit": str(row.unit),
+        "step": row.step,
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "namespace": row.ref.namespace,
+        "name": row.ref.name,
+        "hook": row.is_hook,
+        "status": row.status or None,
+        "finished": None if row.finished is None else stamped(row.finished),
+    }

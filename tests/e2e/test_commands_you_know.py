@@ -1,0 +1,179 @@
+"""What people type has a command here: the page names it, and it runs on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import jq  # type: ignore[import-not-found]
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.dialect_kinds import serve
+from tests.e2e.test_control_plane import kubectl
+from tests.e2e.test_statuses import IN_ORDER, commit
+from tests.fakes.repositories import (
+    Body,
+    Repository,
+    application,
+    deployment,
+    git_repository,
+    job,
+    kustomization,
+    namespace,
+    setting,
+)
+from tests.fakes.tidegate_runs import ROOT
+from tests.fakes.typed import Typed, type_in
+from tidegate.cli.main import VERBS
+
+PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"
+TYPED = ROOT / "tests" / "data" / "commands" / "typed.txt"
+CELL = re.compile(r"(?<!\\)\|")
+CODE = re.compile(r"`(tidegate [^`]+)`")
+LATER = {"events", "logs", "tree"} - VERBS.keys()
+"""Verbs whose lines stand in the page and cannot be run yet."""
+WATCHES = "--watch"
+"""A command with it does not end by itself."""
+WRITES = {("app", "sync"), ("app", "delete"), ("jobs", "rerun")}
+HOMES = {
+    "cert-manager": "cert-manager",
+    "postgresql": "database",
+    "redis": "cache",
+    "authentik": "auth",
+}
+WAVES = {"database-init": -1, "keycloak": 0, "write": 3}
+
+
+def rows() -> dict[str, list[str]]:
+    """By what they type, what stands beside it."""
+    found = {}
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| `"):
+            _, theirs, *rest, _ = CELL.split(line)
+            found[theirs.strip().strip("`").replace("\\|", "|")] = [one.strip() for one in rest]
+    return found
+
+
+def ours() -> list[str]:
+    """All commands of ours, each once, with what deletes behind everything else."""
+    found = dict.fromkeys(
+        command for cells in rows().values() if len(cells) > 1 for command in CODE.findall(cells[0])
+    )
+    return sorted(found, key=lambda one: " delete " in one)
+
+
+def test_every_command_has_a_row_and_no_row_is_of_another() -> None:
+    assert set(rows()) == set(TYPED.read_text().splitlines())
+
+
+def test_every_row_says_what_to_type_or_what_to_do_instead() -> None:
+    for theirs, cells in rows().items():
+        assert all(cells), theirs
+        assert len(cells) == 1 or CODE.search(cells[0]), theirs
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        yield running
+
+
+def a_platform(root: Path) -> Repository:
+    """Applications in waves with Jobs, and Kustomizations in layers with HelmReleases."""
+    made = Repository(root)
+    for name, wave in WAVES.items():
+        app = application(f"fineract-dev-{name}", f"apps/{name}", wave=wave, into="fineract-dev")
+        app["metadata"]["labels"] = {"project": "fineract-dev"}  # type: ignore[index,call-overload]
+        made.put(f"argocd/applications/dev/{name}.yaml", app)
+    migration = job("fineract-schema-migration", hook="PreSync", wave=6)
+    made.put("apps/database-init/all.yaml", migration, setting("databases"))
+    made.put(
+        "apps/keycloak/all.yaml",
+        deployment("keycloak"),
+        job("apply-keycloak-config", hook="PostSync"),
+    )
+    made.put("apps/write/all.yaml", deployment("fineract-write"))
+    main = "clusters/main"
+    made.put(
+        f"{main}/flux-system/sync.yaml",
+        git_repository(),
+        kustomization("flux-system", f"./{main}", into=""),
+    )
+    layers = {"infrastructure": (), "databases": ("infrastructure",), "apps": ("databases",)}
+    for name, after in layers.items():
+        made.put(
+            f"{main}/{name}.yaml", kustomization(name, f"./gitops/{name}", after=after, into="")
+        )
+    spaces = [namespace(one) for one in (*HOMES.values(), "fineract-dev")]
+    made.put("gitops/infrastructure/all.yaml", *spaces, helm_release("cert-manager"))
+    made.put("gitops/databases/all.yaml", helm_release("postgresql"), helm_release("redis"))
+    made.put("gitops/apps/all.yaml", helm_release("authentik"))
+    made.put("chart/Chart.yaml", {"apiVersion": "v2", "name": "small", "version": "1.0.0"})
+    made.put("chart/templates/all.yaml", setting("settings"))
+    return made
+
+
+def helm_release(name: str) -> Body:
+    source: Body = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
+    return {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": name, "namespace": HOMES[name]},
+        "spec": {"interval": "10m", "chart": {"spec": {"chart": "./chart", "sourceRef": source}}},
+    }
+
+
+@pytest.mark.kube
+@pytest.mark.timeout(240)
+def test_every_command_of_ours_does_what_the_page_says(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    root = a_platform(tmp_path / "platform").root
+    commit(root)
+    for name in ("argocd", "flux-system", "fineract-dev"):
+        kubectl(cluster.kubeconfig("admin"), "create", "namespace", name)
+    target = ("--kubeconfig", str(cluster.kubeconfig("tidegate")), "--context", "plane")
+
+    def typed(command: str) -> Typed:
+        verb, *words = shlex.split(command)[1:]
+        place = () if "." in words else ("-C", str(root))
+        writes = verb == "reconcile" or (verb, *words[:1]) in WRITES
+        agreed = ("--yes", "--timeout", "100s") if writes else ()
+        return type_in(verb, *words, *place, *agreed, *target, folder=root, HOME=str(tmp_path))
+
+    first = type_in("sync", ".", "--yes", *target, folder=root, HOME=str(tmp_path))
+    assert first.code == 0, first.stdout + first.stderr
+
+    shown = {}
+    for command in ours():
+        if command.split()[1] in LATER or WATCHES in command:
+            continue
+        shown[command] = ran = typed(command)
+        assert ran.code == 0, (command, ran.stdout + ran.stderr)
+
+    jobs = shown["tidegate jobs list"].stdout
+    assert "Job fineract-dev/fineract-schema-migration" in jobs
+    assert "Job fineract-dev/apply-keycloak-config" in jobs
+    table = [json_row(line) for line in shown["tidegate app list -o json"].lines]
+    assert sorted(table, key=lambda row: int(row[0])) == [
+        [str(wave), f"fineract-dev-{name}", "Synced"] for name, wave in WAVES.items()
+    ]
+    releases = shown["tidegate get helmreleases -A"].lines[1:]
+    assert {tuple(line.split()[:2]) for line in releases} == {
+        (at, name) for name, at in HOMES.items()
+    }
+    assert "Job fineract-dev/fineract-schema-migration" in shown[RERUN].stdout
+
+
+RERUN = "tidegate jobs rerun fineract-schema-migration"
+
+
+def json_row(line: str) -> list[str]:
+    """What the filter of their documents makes of one of our lines."""
+    told: str = jq.compile(IN_ORDER.removeprefix(".[] |")).input_text(line).first()
+    return told.split("\t")

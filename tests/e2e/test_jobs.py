@@ -1,0 +1,105 @@
+"""`tidegate jobs` on a real API server: what is run again, by the server's audit log."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.rollout_audit import WRITES
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.repositories import deployment, job, setting
+from tests.fakes.typed import Typed, type_in
+from tidegate.documents.dump import to_yaml
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+_numbers = itertools.count(1)
+
+
+class Yard:
+    """A unit with Jobs in several waves and a hook behind them, in a namespace of its own."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        self.plane, self.folder = plane, folder / "unit"
+        self.space = f"jobs-{next(_numbers)}"
+        self.folder.mkdir()
+        bodies = (
+            *(job("prepare"), setting("early")),
+            *(job("migrate", wave=1), setting("beside", wave=1)),
+            *(deployment("web", wave=2), job("seed", wave=3), job("tell", hook="PostSync")),
+        )
+        for number, body in enumerate(bodies):
+            (self.folder / f"{number}.yaml").write_text(to_yaml(body))
+        kubectl(plane.kubeconfig("admin"), "create", "namespace", self.space)
+
+    def run(self, *words: str | Path) -> Typed:
+        target = ("--kubeconfig", self.plane.kubeconfig("tidegate"), "--context", "plane")
+        home = str(self.folder.parent)
+        return type_in(*words, "-n", self.space, *target, HOME=home)
+
+    def writes(self) -> list[str]:
+        """What the command did in our namespace, in order; finalizers are let go of by patches."""
+        own = [
+            (one.request_received_timestamp, one.verb, one.object_ref)
+            for one in read_audit(self.plane.audit_log)
+            if one.user.username == "tidegate"
+            and one.verb in WRITES - {"update"}
+            and one.object_ref.namespace == self.space
+            and "dryRun=All" not in one.request_uri
+        ]
+        own.sort(key=lambda one: one[0])
+        return [f"{verb} {target.resource}/{target.name}" for _, verb, target in own]
+
+
+@pytest.fixture
+def yard(plane: ControlPlane, tmp_path: Path) -> Yard:
+    made = Yard(plane, tmp_path)
+    synced = made.run("sync", made.folder, "--yes")
+    assert synced.code == 0, synced.stdout + synced.stderr
+    return made
+
+
+def uids(yard: Yard) -> dict[str, str]:
+    form = 'jsonpath={range .items[*]}{.metadata.name}={.metadata.uid}{"\\n"}{end}'
+    words = ("get", "jobs,configmaps,deployments", "-n", yard.space, "-o", form)
+    shown = kubectl(yard.plane.kubeconfig("admin"), *words)
+    return dict(line.split("=") for line in shown.splitlines())
+
+
+def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) -> None:
+    before, written = uids(yard), len(yard.writes())
+
+    ran = yard.run("jobs", "rerun", "migrate", "-C", yard.folder, "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    after = uids(yard)
+    assert {name for name in before if before[name] != after[name]} == {"migrate", "seed", "tell"}
+    done = yard.writes()[written:]
+    assert {one.partition("/")[2] for one in done} == {"migrate", "seed", "tell"}
+    order = [one for one in done if one.startswith("delete ")]
+    assert order == [f"delete jobs/{name}" for name in ("migrate", "seed", "tell")]
+    twice = yard.run("jobs", "rerun", "seed", "-C", yard.folder, "--yes")
+    assert twice.code == 0, twice.stdout + twice.stderr
+    assert {name for name, uid in uids(yard).items() if uid != after[name]} == {"seed", "tell"}
+    again = yard.run("sync", yard.folder, "--yes")
+    assert "nothing changed" in again.stdout, "the unit is as much done as it was"
+
+
+def test_jobs_and_hooks_are_listed_in_their_order_with_how_they_stand(yard: Yard) -> None:
+    shown = yard.run("jobs", "list", "-C", yard.folder)
+    rows = [
+        json.loads(line) for line in yard.run("jobs", "list", "-C", yard.folder, "-o", "json").lines
+    ]
+
+    assert [(one["step"], one["name"], one["hook"], one["status"]) for one in rows] == [
+        ("wave 0", "prepare", False, "Complete"),
+        ("wave 1", "migrate", False, "Complete"),
+        ("wave 3", "seed", False, "Complete"),
+        ("PostSync", "tell", True, "Complete"),
+    ]
+    assert shown.lines[1].split() == ["UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED"]
+    assert all(one["finished"] for one in rows)

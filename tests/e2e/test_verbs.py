@@ -1,0 +1,90 @@
+"""The verbs of Flux that ask a controller, on a real API server whose kinds have real schemas."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_families import Fleet
+from tests.e2e.test_statuses import bodies, cluster, commit, fleet, layers, shown
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, part, text
+
+__all__ = ["cluster", "fleet"]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+REQUESTED = "reconcile.fluxcd.io/requestedAt"
+
+
+async def run(fleet: Fleet, *words: str) -> Ran:
+    root, *target = fleet.words
+    user = Tidegate(fleet.repository.root.parent)
+    return await user.run(*words, "-C", str(root), *map(str, target))
+
+
+def a_flux(fleet: Fleet) -> str:
+    """A pod that is called like a controller of Flux's, and never runs: somebody answers for it."""
+    home = f"flux-system{fleet.repository.suffix}"
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "flux", "namespace": home, "labels": {"app": "kustomize-controller"}},
+        "spec": {"containers": [{"name": "manager", "image": "x"}], "nodeName": "nowhere"},
+    }
+    path = Path(fleet.repository.root.parent) / "flux.json"
+    path.write_text(json.dumps(pod))
+    shown(fleet, "apply", "-f", str(path))
+    return home
+
+
+async def answer(fleet: Fleet, name: str, home: str) -> None:
+    """Say once that what is asked for is done."""
+    asked, own = "", dict[str, Json]()
+    while not asked:
+        found = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")
+        own = next(one for one in found if text(one, "metadata", "name") == name)
+        asked = text(own, "metadata", "annotations", REQUESTED)
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "ReconciliationSucceeded",
+        "message": "Applied revision: main@sha1:abc",
+        "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    status = {
+        **mapping(own, "status"),
+        "conditions": [ready],
+        "lastHandledReconcileAt": asked,
+        "lastAppliedRevision": "main@sha1:abc",
+        "observedGeneration": part(own, "metadata", "generation"),
+    }
+    patch = ("patch", "kustomization", name, "-n", home, "--subresource=status", "--type=merge")
+    await asyncio.to_thread(shown, fleet, *patch, "-p", json.dumps({"status": status}))
+
+
+async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet: Fleet) -> None:
+    layers(fleet.repository)
+    commit(fleet.repository.root)
+    first = await fleet.run("sync", "--yes")
+    assert first.code == 0, first.stdout + first.stderr
+
+    suspended = await run(fleet, "suspend", "ks", "apps")
+    left = await fleet.run("sync", "--yes")
+    resumed = await run(fleet, "resume", "ks", "apps")
+    home = a_flux(fleet)
+    asked = asyncio.create_task(run(fleet, "reconcile", "ks", "apps", "--timeout", "60s"))
+    await answer(fleet, "apps", home)
+    ran = await asked
+    events = await run(fleet, "events", "--for", "ks/apps", "-o", "json")
+
+    assert suspended.code == 0, suspended.stderr
+    assert f"nothing is done to `Kustomization/{home}/apps`" in left.stderr
+    assert resumed.code == 0, resumed.stderr
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert ran.stderr.splitlines()[-1] == "✔ applied revision main@sha1:abc"
+    told = [json.loads(line) for line in events.stdout.splitlines()]
+    assert "Kustomization/apps" in {one["object"] for one in told}

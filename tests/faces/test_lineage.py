@@ -1,0 +1,160 @@
+"""`tree` and `trace`, by what Git says and by what lives; `events` and `logs`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.faces.test_statuses import a_chain
+from tests.fakes.repositories import three_levels
+from tests.fakes.served_cluster import ServedCluster, served_cluster
+from tests.fakes.tidegate_command import Ran
+from tests.fakes.tidegate_runs import tidegate
+from tidegate.model.objects import Kind
+
+POD = Kind("", "v1", "Pod")
+
+
+def test_a_tree_goes_down_into_the_units_that_a_unit_brings(tmp_path: Path) -> None:
+    root = a_chain(tmp_path / "platform").root
+
+    ran = tidegate("tree", "ks", "flux-system", "-C", root)
+    compact = tidegate("tree", "kustomization", "flux-system", "--compact", "-C", root)
+    document = json.loads(tidegate("tree", "ks", "data", "-C", root, "-o", "json").stdout)
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        "Kustomization/flux-system/flux-system",
+        "├── Kustomization/flux-system/data",
+        "│   ├── Deployment/shop/data",
+        "│   └── Job/shop/prepare",
+        "├── Kustomization/flux-system/ground",
+        "│   └── Namespace/shop",
+        "├── GitRepository/flux-system/platform",
+        "└── Kustomization/flux-system/web",
+        "    └── ConfigMap/shop/web",
+    ]
+    assert [line.lstrip("├─└ ") for line in compact.stdout.splitlines()[1:]] == [
+        f"Kustomization/flux-system/{name}" for name in ("data", "ground", "web")
+    ]
+    assert [one["name"] for one in document["children"]] == [
+        "Deployment/shop/data",
+        "Job/shop/prepare",
+    ]
+
+
+def test_a_tree_of_an_application_has_waves_and_hooks(tmp_path: Path) -> None:
+    root = three_levels(tmp_path / "platform").root
+
+    ran = tidegate("tree", "app", "teams", "-C", root)
+    base = tidegate("tree", "app", "base", "-C", root)
+
+    assert ran.stdout.splitlines() == [
+        "Application/argocd/teams",
+        "├── Application/argocd/red",
+        "│   ├── Deployment/shop/red-web",
+        "│   └── ConfigMap/shop/red-late (wave 1)",
+        "└── Application/argocd/blue (wave 1)",
+        "    ├── ConfigMap/shop/blue-early",
+        "    └── Deployment/shop/blue-web (wave 1)",
+    ]
+    assert "├── Job/shop/base-prepare (PreSync)" in base.stdout
+    assert "└── Job/shop/base-after (PostSync)" in base.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("deploy", "data"), ("deployments/data",), ("Deployment", "data")]
+)
+def test_a_trace_leads_from_an_object_to_its_source_each_with_its_file(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ran = tidegate("trace", *words, "-C", a_chain(tmp_path / "platform").root)
+
+    assert ran.returncode == 0, ran.stderr
+    blocks = [block.splitlines() for block in ran.stdout.split("---\n")]
+    told = [{line.split()[0]: line.split(maxsplit=1)[1] for line in block} for block in blocks]
+    assert told == [
+        {
+            "Object:": "Deployment/data",
+            "Namespace:": "shop",
+            "Status:": "Managed by Flux",
+            "File:": "data/all.yaml:1:1",
+        },
+        {
+            "Kustomization:": "data",
+            "Namespace:": "flux-system",
+            "Path:": "data",
+            "File:": "clusters/main/data.yaml:1:1",
+        },
+        {
+            "Kustomization:": "flux-system",
+            "Namespace:": "flux-system",
+            "Path:": "clusters/main",
+            "File:": "clusters/main/self.yaml:1:1",
+        },
+        {
+            "GitRepository:": "platform",
+            "Namespace:": "flux-system",
+            "URL:": "https://git.example.com/shop/platform.git",
+            "Branch:": "main",
+            "File:": "clusters/main/source.yaml:1:1",
+        },
+    ]
+
+
+def test_who_is_traced_and_not_there_is_told_with_who_may_be_meant(tmp_path: Path) -> None:
+    root = three_levels(tmp_path / "platform").root
+
+    name = tidegate("trace", "deployment", "red-wb", "-C", root)
+    kind = tidegate("trace", "deploymnt", "red-web", "-C", root)
+    tree = tidegate("tree", "app", "tems", "-C", root)
+    noun = tidegate("tree", "aplication", "teams", "-C", root)
+
+    assert {one.returncode for one in (name, kind, tree, noun)} == {2}
+    assert "error[words.object]: no unit here brings a deployment `red-wb`" in name.stderr
+    assert "did you mean `red-web`?" in name.stderr
+    assert "did you mean `deployment`?" in kind.stderr
+    assert "did you mean `teams`?" in tree.stderr
+    assert "Did you mean 'application'?" in noun.stderr
+
+
+async def a_failed_rollout(cluster: ServedCluster, root: Path) -> Ran:
+    ran = await cluster.roll_out("sync", root, "--yes")
+    assert ran.code == 4, ran.stdout + ran.stderr
+    return ran
+
+
+async def test_what_a_cluster_tells_of_what_failed(tmp_path: Path) -> None:
+    made = a_chain(tmp_path / "platform")
+    async with served_cluster(tmp_path, failing=["prepare"]) as cluster:
+        await a_failed_rollout(cluster, made.root)
+        pod = next(name for name in await cluster.names(POD, "shop") if "prepare" in name)
+        traced = await cluster.run("trace", "pod", pod, "-C", made.root)
+        lone = await cluster.run("trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root)
+        all_of_it = await cluster.run("events", "-C", made.root)
+        of_unit = await cluster.run("events", "--for", "ks/data", "-o", "json", "-C", made.root)
+        logs = await cluster.run("logs", "ks/data", "-C", made.root)
+        quiet = await cluster.run("logs", "ground", "-C", made.root)
+
+    assert traced.stdout.split("---\n")[0].split()[1] == f"Pod/{pod}"
+    assert "Object:        Job/prepare\n" in traced.stdout
+    assert "Status:        HealthCheckFailed: health check failed after" in traced.stdout
+    assert lone.code == 2
+    assert "object not managed by Flux or Argo CD: `ConfigMap/kube-root-ca.crt`" in lone.stderr
+    heads, *rows = all_of_it.stdout.splitlines()
+    assert re.split(r"\s{2,}", heads)[1:] == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert any("HealthCheckFailed" in row and "Kustomization/data" in row for row in rows)
+    told = {(one["object"], one["reason"]) for one in map(json.loads, of_unit.stdout.splitlines())}
+    assert {
+        ("Job/prepare", "BackoffLimitExceeded"),
+        ("Kustomization/data", "HealthCheckFailed"),
+    } <= told
+    assert ("Kustomization/web", "DependencyNotReady") not in told
+    assert logs.stdout.splitlines()[0] == (
+        f"==> Pod shop/{pod}, container main, of Job shop/prepare: Error, exit code 1"
+    )
+    assert (quiet.code, quiet.stdout) == (0, "")
+    assert "no pod of `Kustomization/flux-system/ground` has failed or waits" in quiet.stderr

@@ -1,0 +1,66 @@
+"""Since when an object is well, by what is written down in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.health.since import last_write, made_by, ready_since
+from tidegate.model.moment import parse_moment
+from tidegate.model.objects import Json
+
+Body = dict[str, Json]
+EARLY, LATE = "2026-11-17T10:00:00Z", "2026-11-17T10:00:07Z"
+
+
+def condition(name: str, at: str = EARLY, *, status: str = "True", **more: str) -> Json:
+    return {"type": name, "status": status, "lastTransitionTime": at, **more}
+
+
+def body(*conditions: Json, managed: tuple[Json, ...] = (), **status: Json) -> Body:
+    metadata: Json = {"creationTimestamp": EARLY, "managedFields": [*managed]}
+    return {"metadata": metadata, "status": {"conditions": [*conditions], **status}}
+
+
+def entry(manager: str, at: str, subresource: str = "") -> Json:
+    return {"manager": manager, "time": at, "subresource": subresource}
+
+
+PROGRESSING = condition("Progressing", lastUpdateTime=LATE, reason="NewReplicaSetAvailable")
+
+
+@pytest.mark.parametrize(
+    ("found", "at", "is_final"),
+    [
+        (body(condition("Complete", LATE), completionTime=EARLY), EARLY, True),
+        (body(condition("Ready", LATE), condition("Stalled", EARLY)), LATE, False),
+        (body(condition("Available"), PROGRESSING), LATE, False),
+        (body(condition("Established", LATE), condition("NamesAccepted")), LATE, True),
+        (
+            body(managed=(entry("kube", LATE, "status"), entry("us", EARLY)), replicas=1),
+            LATE,
+            False,
+        ),
+    ],
+    ids=["job", "ready", "deployment", "definition", "no conditions"],
+)
+def test_the_moment_that_decides(found: Body, at: str, is_final: bool) -> None:  # noqa: FBT001
+    since = ready_since(found)
+
+    assert since is not None
+    assert (since.at, since.is_final) == (parse_moment(at), is_final)
+
+
+def test_nobody_tells_of_what_is_not_well_or_has_no_status() -> None:
+    assert ready_since(body(condition("Ready", status="False"))) is None
+    assert ready_since({"metadata": {"creationTimestamp": EARLY}}) is None
+    assert ready_since(body(condition("Ready", "yesterday"))) is None
+
+
+def test_who_wrote_last_and_who_made_it() -> None:
+    managed = (entry("kubectl", EARLY), entry("tidegate", LATE), entry("tidegate", LATE, "status"))
+
+    assert last_write(body(managed=managed), "kubectl") == parse_moment(EARLY)
+    assert last_write(body(managed=managed)) == parse_moment(LATE)
+    assert last_write(body(), "kubectl") is None
+    assert made_by(body(managed=managed)) == "kubectl"
+    assert made_by(body(managed=(entry("a", EARLY), entry("b", EARLY)))) == ""

@@ -1,0 +1,207 @@
+"""Pairs of steps: what a record tells of them, and what whole seconds of a cluster can decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Ref, Spot
+from tidegate.model.plan import Deed, Edge
+from tidegate.model.proof import OrderPair, PairState, Sighting
+from tidegate.model.run import RunHead, RunObject, RunStep, RunUnit
+from tidegate.model.unit import UnitId
+from tidegate.plan.proof import prove
+from tidegate.plan.seen_order import Lookout, SeenOrder
+from tidegate.plan.told_order import tell_steps
+
+UNIT = UnitId.plain("shop", "web")
+KIND = Kind("", "v1", "ConfigMap")
+KEPT, BROKEN = PairState.KEPT, PairState.BROKEN
+UNPROVEN, IDLE = PairState.UNPROVEN, PairState.IDLE
+
+
+def ref(name: str) -> Ref:
+    return Ref(KIND, "shop", name)
+
+
+def step(name: str, *objects: str, deed: Deed = Deed.APPLY) -> RunStep:
+    return RunStep(id=name, unit=UNIT, objects=tuple(RunObject(ref(one), deed) for one in objects))
+
+
+def head(*steps: RunStep, edges: tuple[tuple[str, str], ...] = (("one", "two"),)) -> RunHead:
+    made = tuple(Edge(before, after) for before, after in edges)
+    return RunHead(units=(RunUnit(id=UNIT, manager="tidegate"),), steps=steps, edges=made)
+
+
+PLAIN = head(step("one", "a"), step("two", "b"))
+JOINED = head(
+    step("one", "a"), step("joint"), step("two", "b"), edges=(("one", "joint"), ("joint", "two"))
+)
+
+
+def ms(moment: float) -> Ms:
+    return Ms(int(moment * SECOND))
+
+
+def seen(
+    order: RunHead,
+    sightings: Mapping[str, Sighting],
+    *,
+    begun: float | None = 0,
+    passed: Mapping[str, float] | None = None,
+) -> OrderPair:
+    opened = None if passed is None else {name: ms(at) for name, at in passed.items()}
+    lookout = Lookout(
+        sightings={Spot("", ref(name)): one for name, one in sightings.items()},
+        begun=lambda _: None if begun is None else ms(begun),
+        passed=opened,
+    )
+    (pair,) = prove(order, None, SeenOrder(order, lookout))
+    return pair
+
+
+def made(at: float, **more: object) -> Sighting:
+    return Sighting(ms(at), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
+@pytest.mark.parametrize(("a", "b", "state"), [(5, 6, KEPT), (5, 5, UNPROVEN), (6, 5, BROKEN)])
+def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: PairState) -> None:
+    pair = seen(order, {"a": made(a), "b": made(b)})
+
+    assert pair.seen is state
+    assert pair.first is not None
+    assert pair.then is not None
+    assert (pair.first.at, pair.then.at) == (ms(a), ms(b))
+
+
+def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record() -> None:
+    final = {"a": made(1, ready=ms(9), is_final=True), "b": made(5)}
+    turning = {"a": made(1, ready=ms(9)), "b": made(5)}
+
+    assert seen(PLAIN, final).seen is BROKEN
+    assert seen(PLAIN, turning).seen is UNPROVEN
+    assert "may have turned" in seen(PLAIN, turning).why
+    assert seen(PLAIN, turning, passed={"one": 9.4}).seen is BROKEN
+    assert seen(PLAIN, turning, passed={"one": 4.2}).seen is UNPROVEN
+    assert "has turned since" in seen(PLAIN, turning, passed={"one": 4.2}).why
+
+
+def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> None:
+    a = made(1, written=ms(12), ready=ms(14))
+
+    untouched = seen(PLAIN, {"a": a, "b": made(1, written=ms(2))}, begun=10)
+    behind = seen(PLAIN, {"a": a, "b": made(1, written=ms(15))}, begun=10)
+
+    assert (untouched.seen, behind.seen) == (IDLE, KEPT)
+
+
+def test_without_one_rollout_nothing_is_held_against_anybody() -> None:
+    pair = seen(PLAIN, {"a": made(6), "b": made(5)}, begun=None)
+
+    assert pair.seen is UNPROVEN
+    assert pair.first is not None, "it is named all the same"
+
+
+def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
+    """A namespace of two units was not written out of turn by the second."""
+    order = head(step("one", "shared", "a"), step("two", "shared", "b"))
+
+    pair = seen(order, {"shared": made(1), "a": made(3), "b": made(5)})
+
+    assert pair.seen is KEPT
+
+
+@pytest.mark.parametrize("gone", ["a", "b"])
+def test_what_is_gone_proves_nothing(gone: str) -> None:
+    there = {name: made(1) for name in ("a", "b") if name != gone}
+
+    assert seen(PLAIN, there).seen is UNPROVEN
+
+
+def test_a_step_that_nothing_is_written_in_and_one_that_waits_for_nobody_are_no_pairs() -> None:
+    awaits = head(step("one", "a"), step("two", "b", deed=Deed.AWAIT))
+    alone = head(step("one"), step("two", "b"))
+
+    assert prove(awaits, None, None) == prove(alone, None, None) == ()
+
+
+def event(at: int, told: Told, name: str) -> Event:
+    return Event(Ms(at), told, step=name)
+
+
+def ran(name: str, begins: int, ends: int) -> list[Event]:
+    return [
+        event(begins, Told.STEP_APPLYING, name),
+        event(begins, Told.OBJECT_WRITTEN, name),
+        event(ends, Told.STEP_PASSED, name),
+    ]
+
+
+def recorded(order: RunHead, events: list[Event]) -> PairState | None:
+    (pair,) = prove(order, tell_steps(order, events), None)
+    return pair.recorded
+
+
+@pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
+def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
+    one, two = ran("one", 1, 5), ran("two", 6, 9)
+
+    assert recorded(order, [*one, *two]) is KEPT
+    assert recorded(order, one) is IDLE
+    assert recorded(order, [*one[:2], *two]) is BROKEN
+    assert recorded(order, [*two, *one]) is BROKEN
+
+
+def test_a_step_that_found_all_there_tells_nothing_and_is_not_missed() -> None:
+    order = head(step("one", "a", deed=Deed.CREATE), step("two", "b"))
+
+    assert recorded(order, ran("two", 6, 9)) is KEPT
+    assert recorded(order, [event(5, Told.STEP_APPLYING, "one"), *ran("two", 6, 9)]) is BROKEN
+
+
+def test_a_step_that_begins_again_is_waited_for_again() -> None:
+    once = [*ran("one", 1, 2), *ran("two", 3, 4)]
+    again = event(5, Told.STEP_APPLYING, "one")
+
+    early = recorded(JOINED, [*once, again, *ran("two", 6, 7)])
+    behind = recorded(JOINED, [*once, again, event(6, Told.STEP_PASSED, "one"), *ran("two", 7, 8)])
+
+    assert (early, behind) == (BROKEN, KEPT)
+
+
+SECONDS = st.integers(0, 4)
+
+
+@given(a=SECONDS, ready=SECONDS, b=SECONDS, within=st.tuples(*[st.integers(0, 999)] * 3))
+def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
+    a: int, ready: int, b: int, within: tuple[int, int, int]
+) -> None:
+    """Whoever cut the parts of seconds off must not make a pair look better, or worse."""
+    times = [second * SECOND + part for second, part in zip((a, a + ready, b), within, strict=True)]
+    truth = times[2] >= max(times[:2])
+
+    pair = seen(PLAIN, {"a": made(a, ready=ms(a + ready), is_final=True), "b": made(b)})
+
+    if pair.seen is KEPT:
+        assert truth
+    if pair.seen is BROKEN:
+        assert not truth
+
+
+def test_a_pair_is_as_bad_as_who_contradicts_and_as_good_as_who_proves() -> None:
+    pair = OrderPair(before="one", after="two", because=PLAIN.edges[0].because)
+
+    def together(record: PairState, cluster: PairState) -> PairState:
+        return msgspec.structs.replace(pair, recorded=record, seen=cluster).state
+
+    assert together(KEPT, UNPROVEN) is KEPT
+    assert together(KEPT, BROKEN) is BROKEN
+    assert together(IDLE, UNPROVEN) is UNPROVEN
+    assert together(IDLE, IDLE) is IDLE
