@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.dialect_kinds import serve
 from tests.fakes.faulty_proxy import FaultyProxy
 from tidegate.documents.dump import to_json
 from tidegate.model.moment import Ms
@@ -107,3 +109,11 @@ def own_plane() -> Iterator[ControlPlane]:
 async def own_site(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
     async with a_site(own_plane, tmp_path) as site:
         yield site
+
+
+@pytest.fixture(scope="module")
+def platform_plane() -> Iterator[ControlPlane]:
+    """For a whole platform: it serves the kinds of Argo CD and Flux, and runs no pods itself."""
+    with ControlPlane.start(runs_pods=False) as running:
+        asyncio.run(serve(running))
+        yield running

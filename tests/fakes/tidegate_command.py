@@ -53,7 +53,11 @@ class Tidegate:
             stdout=pipe,
             stderr=pipe,
         )
-        stdout, stderr = await started.communicate()
+        try:
+            stdout, stderr = await started.communicate()
+        finally:
+            if started.returncode is None:  # nobody waits for it any more
+                started.kill()
         assert started.returncode is not None
         return Ran(started.returncode, stdout.decode(), stderr.decode(), _lines(log))
 

@@ -199,14 +199,15 @@ class _Asking:
 
     async def _end(self, pod: Body) -> PodEnd:
         ref = _pod_ref(pod)
-        containers = [one for one in map(self._ended, _statuses(pod)) if one is not None]
+        ended = [one for one in map(self._ended, _statuses(pod)) if one is not None]
+        containers = [*ended, *_unended(pod)]
         asked = [Logs(ref=ref, container=one.name, tail=LAST_LINES) for one in containers]
         printed = await self._ask(*asked) if asked else ()
         return PodEnd(
             ref=ref,
             phase=text(pod, "status", "phase"),
             reason=self._say(text(pod, "status", "reason")) or _unready(pod),
-            message=self._say(text(pod, "status", "message")),
+            message=self._say(text(pod, "status", "message") or _homeless(pod)),
             containers=tuple(
                 msgspec.structs.replace(one, log=self._log(outcome))
                 for one, outcome in zip(containers, printed, strict=True)
@@ -301,9 +302,35 @@ def _unready(pod: Body) -> str:
     return "" if mappings(pod, "status", "conditions") else "NotReady"
 
 
+def _homeless(pod: Body) -> str:
+    """Why no node takes a pod; empty where one does."""
+    for condition in mappings(pod, "status", "conditions"):
+        if text(condition, "type") == "PodScheduled" and text(condition, "status") == "False":
+            return text(condition, "message")
+    return ""
+
+
 def _statuses(pod: Body) -> list[Body]:
     inits = mappings(pod, "status", "initContainerStatuses")
     return [*inits, *mappings(pod, "status", "containerStatuses")]
+
+
+def _unended(pod: Body) -> Iterable[ContainerEnd]:
+    """The init container that all others wait for, as kubectl counts it."""
+    inits = mappings(pod, "status", "initContainerStatuses")
+    sidecars = {
+        text(one, "name")
+        for one in mappings(pod, "spec", "initContainers")
+        if text(one, "restartPolicy") == "Always"
+    }
+    for place, one in enumerate(inits):
+        if mapping(one, "state", "running") and text(one, "name") not in sidecars:
+            yield ContainerEnd(
+                name=text(one, "name"),
+                reason=f"Init:{place}/{len(inits)}",
+                message="it runs, and the containers behind it wait for it to end",
+                restarts=number(one, "restartCount"),
+            )
 
 
 def _pod_ref(pod: Body) -> Ref:

@@ -183,21 +183,20 @@ def _bodies_given(given: GivenCluster, known: Knowledge) -> list[dict[str, Json]
 
 
 async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
-    """Our kubelet and operators at work on a cluster that has controllers of its own.
+    """Our kubelet, provisioner and operators at work on a cluster that has controllers of its own.
 
-    The operators are those that the scenario gives; their kinds must be served.
+    An operator works as soon as its workload runs, be it given or rolled out.
     """
+    from tidegate.sandbox.controllers.storage.volumes import provisioner
     from tidegate.sandbox.kinds import LOOKED_AT
     from tidegate.sandbox.living import inhabitants
     from tidegate.sandbox.loose import Loose
-    from tidegate.sandbox.operators.given import kinds_of
     from tidegate.world.line import Line
 
     known, story = known_to(simulation), _story(simulation)
     profile = _profile(simulation, known).with_rules(story.behaviours)
-    controllers = inhabitants(profile, known, announces=True)
-    kinds = (*LOOKED_AT, *kinds_of(_seats(known.operators, story.given), known.rows))
-    await Loose(Exchange(Line(world)), controllers, kinds=kinds).run(until)
+    controllers = (*inhabitants(profile, known, announces=True), provisioner())
+    await Loose(Exchange(Line(world)), controllers, kinds=LOOKED_AT).run(until)
 
 
 def known_to(simulation: Simulation | None) -> Knowledge:

@@ -25,11 +25,14 @@ STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
 DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 JOB = Kind("batch", "v1", "Job")
 CRON_JOB = Kind("batch", "v1", "CronJob")
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WORKLOADS = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
 SETTINGS = (CONFIG_MAP, SECRET)
-LOOKED_AT = (*WORKLOADS, REPLICA_SET, JOB, POD, CLAIM, SERVICE, SLICE, *SETTINGS, NAMESPACE, NODE)
-"""What a kubelet has to see of a cluster that is not its own."""
+STORAGE = (CLAIM, VOLUME, STORAGE_CLASS)
+RUNNING = (*WORKLOADS, REPLICA_SET, JOB, POD, SERVICE, SLICE)
+LOOKED_AT = (*RUNNING, *STORAGE, *SETTINGS, NAMESPACE, NODE, DEFINITIONS)
+"""What a kubelet, a provisioner and operators have to see of a cluster that is not their own."""
 SERVICE_NAME = "kubernetes.io/service-name"
 """The label by which an EndpointSlice names its Service."""
 

@@ -1,8 +1,8 @@
 """Set controllers loose on a cluster behind the door, a real one above all.
 
-Watches the kinds that they look at, keeps what it is told, lets each controller look when a change
-concerns it, submits what it wants written, and hands it the outcome. Nothing is simulated here: the
-time is the world's, and so are the answers.
+Watches the kinds that they look at, and those that CRDs bring; keeps what it is told, lets
+each controller look when a change concerns it, submits what it wants written, and hands it the
+outcome. Nothing is simulated here: the time is the world's, and so are the answers.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from functools import partial
 
 import msgspec
 
-from tidegate.model.moment import Ms
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, roster
+from tidegate.sandbox.kinds import DEFINITIONS
+from tidegate.sandbox.operators.presence import custom_kinds
 from tidegate.sandbox.server.store import Stored, Transition, owner_uids
 from tidegate.world.calls import Selection, Ticket, Watch
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Fact, Outcome
+from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, Outcome
+
+ASKS_AGAIN = Ms(SECOND)
+"""How long a server may take until it serves a kind that a CRD has defined."""
 
 
 class Seen:
@@ -85,8 +90,9 @@ class Loose:
         self._agenda = Agenda()
         self._planned: set[tuple[str, Ref]] = set()
         self._waiting: dict[Ticket, tuple[Controller, Ref, Looking]] = {}
+        self._watched: dict[Kind, Ticket] = {}
         for kind in kinds:
-            self._party.submit(Watch(Selection(kind)))
+            self._watch(kind)
 
     async def run(self, until: Ms) -> None:
         """Let them work up to a moment."""
@@ -101,14 +107,34 @@ class Loose:
         match fact:
             case Changed():
                 event = self._view.take(fact.change, fact.live)
+                if fact.live.ref.kind == DEFINITIONS:
+                    self._watch_defined()
                 for controller in self._asked_about(fact.live.ref.kind.name):
                     for ref in controller.concerns(self._view, event):
                         self._plan(controller, ref, controller.delay)
             case Answer() if fact.ticket in self._waiting:
                 controller, ref, looking = self._waiting.pop(fact.ticket)
                 self._go_on(controller, ref, looking, fact.outcome)
+            case Ended():
+                self._lose(fact.ticket)
             case _:
                 pass
+
+    def _watch(self, kind: Kind) -> None:
+        self._watched[kind] = self._party.submit(Watch(Selection(kind)))
+
+    def _watch_defined(self) -> None:
+        """Kinds that CRDs have brought since."""
+        for kind in custom_kinds(self._view):
+            if kind not in self._watched:
+                self._watch(kind)
+
+    def _lose(self, ticket: Ticket) -> None:
+        """A kind is not served: not yet, or no more; it is asked for while its CRD is there."""
+        for kind, own in [*self._watched.items()]:
+            if own == ticket:
+                del self._watched[kind]
+                self._agenda.add(Ms(self._world.now() + ASKS_AGAIN), self._watch_defined)
 
     def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
         key = (controller.name, ref)

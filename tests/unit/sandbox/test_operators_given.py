@@ -20,7 +20,6 @@ from tidegate.sandbox.operators.given import (
     at_once,
     bodies_of,
     definitions_of,
-    kinds_of,
     plural_of,
     together,
     workload_of,
@@ -228,16 +227,3 @@ def test_a_stage_is_what_its_paces_say() -> None:
     ]
 
     assert spans == [1, 9, 3]
-
-
-def test_the_kinds_of_an_operator_come_in_the_version_that_is_stored() -> None:
-    rows = [a_row("Widget", operator="db-operator"), a_row("Gadget")]
-    seat = Seat(OPERATORS["db-operator"], "db-operator")
-
-    found = [str(kind) for kind in kinds_of([seat], rows)]
-
-    assert found == [
-        "apiextensions.k8s.io/v1 CustomResourceDefinition",
-        "widgets.example.com/v1 Widget",
-    ]
-    assert list(kinds_of([], rows)) == []

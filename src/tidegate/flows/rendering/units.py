@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -49,7 +50,7 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.glimpse import Marks
+from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm import Reference, flux_layers
 from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.scratch import scratch_directory
@@ -58,6 +59,7 @@ from tidegate.render.substitute import Source, Variables, collect, substitute
 
 KUSTOMIZATION = "Kustomization"
 HOOK = "helm.sh/hook"
+CAPABILITIES: Marks = re.compile(rb"\bCapabilities\b")
 
 
 def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
@@ -230,7 +232,7 @@ async def _as_known(
             how = terms.upgrade
             crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
             release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
-        key = chart_key(release, workshop)
+        key = chart_key(_without_cluster(release), workshop)
         return release, digest_bytes(key.encode(), more) if key else ""
 
     if known is None:
@@ -240,6 +242,15 @@ async def _as_known(
         if key and key == known.key:
             return same, key, True
     return *told(known.number + 1, is_upgrade=not known.is_gone), False
+
+
+def _without_cluster(release: Release) -> Release:
+    """A chart that does not ask what a cluster serves is the same release when it serves more."""
+    try:
+        asks = chart_may_hold(CAPABILITIES, release)
+    except (RenderError, OSError):
+        asks = True  # it cannot be rendered either, and the worker says it better
+    return release if asks else msgspec.structs.replace(release, api_versions=(), kube_version="")
 
 
 class _Around:

@@ -21,7 +21,6 @@ from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
 from tidegate.sandbox.controllers.reaction import Controller, Visible
 from tidegate.sandbox.kinds import (
     DAEMON_SET,
-    DEFINITIONS,
     DEPLOYMENT,
     NAMESPACE,
     POD,
@@ -67,16 +66,6 @@ def bodies_of(seats: Iterable[Seat], rows: Iterable[Row]) -> list[Body]:
     """All objects of these operators."""
     known = tuple(rows)
     return [body for seat in seats for body in _bodies(seat, known)]
-
-
-def kinds_of(seats: Iterable[Seat], rows: Iterable[Row]) -> Iterator[Kind]:
-    """The kinds of these operators, each in the version that is stored, and that of their CRDs."""
-    names = {seat.operator.name for seat in seats}
-    if names:
-        yield DEFINITIONS
-    for row in rows:
-        if row.operator in names:
-            yield from (Kind(row.group, row.versions[0], name) for name in row.kinds)
 
 
 def _bodies(seat: Seat, rows: tuple[Row, ...]) -> Iterator[Body]:

@@ -10,18 +10,17 @@ from fractions import Fraction
 
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.kinds import CLAIM, POD, VOLUME
+from tidegate.sandbox.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
-STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONERS = (
     "volume.beta.kubernetes.io/storage-provisioner",

@@ -10,7 +10,7 @@ from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.storage import claims
 from tidegate.sandbox.controllers.writes import Voice, create, delete, object_reference, set_status
-from tidegate.sandbox.kinds import CLAIM, VOLUME
+from tidegate.sandbox.kinds import CLAIM, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Done
@@ -24,7 +24,7 @@ def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
     claim = view.get(ref)
     if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
         return
-    storage_class = view.get(Ref(claims.STORAGE_CLASS, "", claims.class_of(view, claim)))
+    storage_class = view.get(Ref(STORAGE_CLASS, "", claims.class_of(view, claim)))
     provisioner = text(claim.metadata, "annotations", claims.PROVISIONERS[-1])
     if storage_class is None or not provisioner:
         return
@@ -46,10 +46,17 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
         ),
         "storageClassName": storage_class.ref.name,
         "claimRef": object_reference(claim),
-        "csi": {"driver": provisioner, "volumeHandle": name},
+        **_place_of(name, provisioner),
     }
     notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
     return create(VOLUME, "", {"metadata": {"name": name, "annotations": notes}, "spec": spec})
+
+
+def _place_of(name: str, provisioner: str) -> Body:
+    """Drivers of CSI have no slash in their names; who has one makes volumes of another kind."""
+    if "/" in provisioner:
+        return {"hostPath": {"path": f"/var/lib/volumes/{name}"}}
+    return {"csi": {"driver": provisioner, "volumeHandle": name}}
 
 
 def keep_volume(view: Visible, ref: Ref, now: Ms) -> Looking:

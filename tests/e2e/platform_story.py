@@ -1,0 +1,233 @@
+"""The life of a whole platform on a real cluster, told by the server's audit log.
+
+Our kubelet, provisioner and operators run its pods, volumes and custom resources. It is killed
+three times while it comes, is looked at again, loses a part, and goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from plane import ControlPlane
+from plane.audit import AuditEntry, read_audit
+from tests.e2e.harbour import is_settled
+from tests.e2e.rollout_audit import WRITES
+from tests.e2e.test_families import REPORTERS
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.flows.wiring import Simulation
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json
+from tidegate.model.reading import number
+from tidegate.testing import Desk, give, live_of, real_world
+from tidegate.testing.worlds import live_in
+from tidegate.world.exchange import Exchange
+from tidegate.world.line import Line
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HOMES = ("argocd", "flux-system")
+QUICK = """
+name: quick
+rules: [{when: {image: "*"}, pull: 0s, start: 0s, ready: 0s, run: 0s, init: 0s, stop: 0s}]
+stages: [{when: {kind: "*"}, after: 0s}]
+"""
+"""Everything takes as long as a real server needs, and no longer."""
+LONG_PROBES = {"initialDelaySeconds: 60": "initialDelaySeconds: 1", "periodSeconds: 30": ""}
+KILLS = (("object.written", 5), ("rollout.begun", 1), ("object.written", 3))
+"""After what a rollout is killed, and how often that was told."""
+
+TELLERS = (*REPORTERS, "argocd-applicationset-controller")
+"""By whom units and sets are told how they are."""
+
+Workload = str
+"""`NAMESPACE/RESOURCE/NAME`, as the log has them."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One of the examples on a cluster. `waves`: its workloads, in the order that it is to keep."""
+
+    plane: ControlPlane
+    root: Path
+    waves: Sequence[Iterable[Workload]]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    async def run(self, verb: str, *words: str) -> Ran:
+        told = (*self._words, "--yes", "--timeout", "200s", *words)
+        home = Tidegate(self.root.parent)
+        return await home.run(verb, *told, cwd=self.root.parent, **self.environment)
+
+    async def kill(self, told: str, times: int) -> None:
+        """Begin a rollout, and kill it when it has told something so often."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tidegate", "sync", *map(str, self._words)),
+            *("--yes", "-o", "json"),
+            env={"PATH": os.environ["PATH"], "HOME": str(self.root.parent), **self.environment},
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        assert process.stdout is not None
+        while times and (line := await process.stdout.readline()):
+            times -= json.loads(line)["told"] == told
+        process.kill()
+        assert await process.wait() == -signal.SIGKILL
+
+    @cached_property
+    def _login(self) -> Path:
+        """A user of its own, so that the log tells who wrote what."""
+        pair = self.plane.client_certificate(self.user, groups=["system:masters"])
+        words = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+        return self.plane.kubeconfig(self.user, credentials=words)
+
+    @property
+    def user(self) -> str:
+        return self.root.name
+
+    @property
+    def _words(self) -> tuple[str | Path, ...]:
+        place = ("--kubeconfig", self._login, "--context", "plane")
+        return (self.root, *place)
+
+    def wrote(self) -> list[AuditEntry]:
+        """What the command has written, in the order of the requests, but how units are."""
+        found = [
+            one
+            for one in read_audit(self.plane.audit_log)
+            if one.user.username == self.user
+            and one.verb in WRITES
+            and "dryRun=All" not in one.request_uri
+            and not any(f"fieldManager={name}" in one.request_uri for name in TELLERS)
+        ]
+        return sorted(found, key=lambda one: one.request_received_timestamp)
+
+    def deleted(self, since: int) -> list[Workload]:
+        """What it has deleted, from one of its writes on."""
+        return [name_of(one) for one in self.wrote()[since:] if one.verb == "delete"]
+
+    def came_in_order(self) -> bool:
+        """Nothing of a wave was written before all workloads of the wave before were well."""
+        firsts: dict[Workload, str] = {}
+        for one in self.wrote():
+            firsts.setdefault(name_of(one), one.request_received_timestamp)
+        well = self._well()
+        return all(
+            well[early] <= firsts[late]
+            for before, after in pairwise(self.waves)
+            for early in before
+            for late in after
+        )
+
+    def went_in_reverse(self, since: int) -> bool:
+        """Nothing of a wave was deleted before everything of the waves behind it."""
+        places = {name: place for place, name in enumerate(self.deleted(since))}
+        waves = [[one for one in wave if "/jobs/" not in one] for wave in self.waves]
+        kept = [wave for wave in waves if wave]
+        return all(
+            places[late] < places[early]
+            for before, after in pairwise(kept)
+            for early in before
+            for late in after
+        )
+
+    def _well(self) -> dict[Workload, str]:
+        """When the server was first told that each workload is as it should be."""
+        found: dict[Workload, str] = {}
+        for one in read_audit(self.plane.audit_log):
+            if one.object_ref.subresource == "status" and one.response_object:
+                body: dict[str, Json] = msgspec.json.decode(one.response_object)
+                if is_settled(body) or number(body, "status", "numberReady"):
+                    found.setdefault(name_of(one), one.request_received_timestamp)
+        return found
+
+
+def name_of(entry: AuditEntry) -> Workload:
+    where = entry.object_ref
+    return f"{where.namespace}/{where.resource}/{where.name}"
+
+
+async def come(platform: Platform) -> None:
+    """Killed three times, it comes to its end, and each wave behind the one before."""
+    for told, times in KILLS:
+        await platform.kill(told, times)
+    ran = await platform.run("sync")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert platform.came_in_order()
+
+
+async def rest(platform: Platform) -> None:
+    """Where nothing has changed, nothing is written."""
+    before = len(platform.wrote())
+    ran = await platform.run("sync")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    written = [(one.verb, name_of(one), one.request_uri) for one in platform.wrote()[before:]]
+    assert written == [], written
+
+
+async def lose(platform: Platform, order: Sequence[Workload]) -> None:
+    """What has left Git goes, this before that."""
+    before = len(platform.wrote())
+    ran = await platform.run("sync", "--yes-delete-contents")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    gone = platform.deleted(before)
+    assert [one for one in gone if one in order] == [*order], gone
+
+
+async def go(platform: Platform) -> None:
+    """What came last goes first."""
+    before = len(platform.wrote())
+    ran = await platform.run("delete", "--yes-delete-contents")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert platform.went_in_reverse(before)
+
+
+def copy_of(name: str, folder: Path) -> Path:
+    """An example without keys; probes that wait for long by themselves wait for a second."""
+    ignored = shutil.ignore_patterns(".keys", "sealed.yaml", "*.enc.yaml")
+    root = Path(shutil.copytree(EXAMPLES / name, folder / name / name, ignore=ignored))
+    for file in root.rglob("*.yaml"):
+        text = quick = file.read_text()
+        for slow, short in LONG_PROBES.items():
+            quick = quick.replace(slow, short)
+        if quick != text:
+            file.write_text(quick)
+    return root
+
+
+@asynccontextmanager
+async def inhabited(
+    plane: ControlPlane, folder: Path, scenario: Path | None = None
+) -> AsyncIterator[None]:
+    """A cluster with what a scenario gives it, in which pods run and operators work."""
+    profile = folder / "profile.yaml"
+    profile.write_text(QUICK)
+    simulation = Simulation(profile=profile, scenario=scenario)
+    login = plane.kubeconfig("admin")
+    async with (
+        real_world(kubeconfig=login) as world,
+        real_world(kubeconfig=login) as other,
+        asyncio.TaskGroup() as group,
+    ):
+        desk = Desk(Exchange(Line(other)))
+        for name in HOMES:
+            home: dict[str, Json] = {"name": name}
+            live_of(await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home}))
+        await give(other, simulation)
+        until = Ms(world.now() + 15 * MINUTE)
+        inhabitants = group.create_task(live_in(world, simulation, until=until))
+        try:
+            yield
+        finally:
+            inhabitants.cancel()

@@ -1,0 +1,83 @@
+"""Two platforms of Argo CD side by side on a real API server: a parent, and a set in steps."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from examples.seal import seal_example
+from plane import ControlPlane
+from tests.e2e.platform_story import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
+from tidegate.documents import read
+from tidegate.model.reading import text
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]
+
+DEV = "fineract-dev"
+FINERACT = (
+    ["sealed-secrets/deployments/sealed-secrets-controller"],
+    [f"{DEV}/jobs/create-databases"],
+    [f"{DEV}/jobs/fineract-schema-migration"],
+    [f"{DEV}/deployments/keycloak"],
+    [f"{DEV}/jobs/apply-keycloak-config"],
+    [f"{DEV}/deployments/oauth2-proxy"],
+    [f"{DEV}/statefulsets/fineract-redis"],
+    [f"{DEV}/deployments/fineract-{mode}" for mode in ("batch", "read", "write")],
+    [f"{DEV}/deployments/community-app"],
+)
+RESOURCES = {
+    "Deployment": "deployments",
+    "StatefulSet": "statefulsets",
+    "DaemonSet": "daemonsets",
+    "Job": "jobs",
+}
+
+
+def rungs(root: Path) -> list[list[str]]:
+    """The workloads of the ladder by the phase of their component, as its files have them."""
+    found: dict[str, list[str]] = {}
+    for file in sorted((root / "environments/dev/components").rglob("component.yaml")):
+        component = read(file.read_bytes(), file.name)[0].body
+        domain, name = file.parts[-3:-1]
+        for source in (root / "sources" / domain / name).rglob("*.yaml"):
+            for one in read(source.read_bytes(), source.name):
+                resource = RESOURCES.get(text(one.body, "kind"))
+                if resource:
+                    named = text(one.body, "metadata", "namespace")
+                    where = named or text(component, "namespace")
+                    said = f"{where}/{resource}/{text(one.body, 'metadata', 'name')}"
+                    found.setdefault(text(component, "rolloutPhase"), []).append(said)
+    return [found[phase] for phase in sorted(found)]
+
+
+async def fineract(cluster: ControlPlane, folder: Path) -> None:
+    root = copy_of("fineract", folder)
+    await asyncio.to_thread(seal_example, root)
+    platform = Platform(cluster, root, FINERACT)
+    await come(platform)
+    await rest(platform)
+    (root / "argocd/applications/dev/community-app.yaml").unlink()
+    await lose(platform, FINERACT[-1])
+    await go(Platform(cluster, root, FINERACT[:-1]))
+
+
+async def ladder(cluster: ControlPlane, folder: Path) -> None:
+    """It stays: its 72 units would go one after another, and the cluster ends here."""
+    root = copy_of("ladder", folder)
+    platform = Platform(cluster, root, rungs(root))
+    await come(platform)
+    await rest(platform)
+    for name in ("apps-web", "apps-platform-smoke"):
+        (root / f"environments/dev/components/apps/{name}/component.yaml").unlink()
+    await lose(platform, ["apps/httproutes/apps-web", "apps/deployments/apps-web"])
+
+
+async def test_applications_of_one_parent_and_components_of_one_set(
+    platform_plane: ControlPlane, tmp_path: Path
+) -> None:
+    scenario = EXAMPLES / "ladder" / "scenarios" / "first-day.yaml"
+    async with inhabited(platform_plane, tmp_path, scenario), asyncio.TaskGroup() as both:
+        both.create_task(fineract(platform_plane, tmp_path))
+        both.create_task(ladder(platform_plane, tmp_path))

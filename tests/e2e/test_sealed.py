@@ -1,0 +1,63 @@
+"""Whoever has the key of the example opens it with the code of sealed-secrets, and nobody else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from examples.seal import KEY, SEALED, TEMPLATES, own_key, seal_example
+from tests.oracles.sealing import OpenedValue, SealedValue, open_sealed
+from tidegate.documents import read
+from tidegate.model.reading import mapping, text
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]  # the program is built once
+
+FINERACT = Path(__file__).parents[2] / "examples" / "fineract"
+
+
+def sealed_in(root: Path, key: str) -> dict[tuple[str, str], SealedValue]:
+    """By Secret and entry, each value that is sealed there."""
+    found = {}
+    for file in sorted(root.rglob(SEALED)):
+        for one in read(file.read_bytes(), file.name):
+            name = "/".join(text(one.body, "metadata", part) for part in ("namespace", "name"))
+            for entry, value in mapping(one.body, "spec", "encryptedData").items():
+                found[name, entry] = SealedValue(key, name, str(value))
+    return found
+
+
+def test_every_value_opens_for_its_own_secret_and_is_another_when_sealed_anew(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "fineract"
+    for file in (FINERACT / TEMPLATES).rglob("*.yaml"):
+        template = root / file.relative_to(FINERACT)
+        template.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, template)
+        (root / template.relative_to(root / TEMPLATES).with_suffix("")).mkdir(parents=True)
+
+    seal_example(root)
+    key = (root / KEY).read_text()
+    first = sealed_in(root, key)
+    seal_example(root)
+    second = sealed_in(root, key)
+    own_key(tmp_path / "other.pem")
+    stolen = [
+        *(
+            SealedValue((tmp_path / "other.pem").read_text(), one.label, one.sealed)
+            for one in first.values()
+        ),
+        *(SealedValue(key, "fineract-dev/somebody-else", one.sealed) for one in first.values()),
+    ]
+
+    opened = dict(zip(first, open_sealed(first.values()), strict=True))
+    anew = dict(zip(second, open_sealed(second.values()), strict=True))
+
+    assert {name for name, one in opened.items() if one.refused} == set()
+    assert opened["fineract-dev/fineract-db-credentials", "username"] == OpenedValue("fineract")
+    changed = {name for name, one in opened.items() if one != anew[name]}
+    fixed = {"username", "KC_BOOTSTRAP_ADMIN_USERNAME", "KC_DB_USERNAME", "OAUTH2_PROXY_CLIENT_ID"}
+    assert changed == {(name, entry) for name, entry in first if entry not in fixed}
+    assert {one.opened for one in open_sealed(stolen)} == {""}
