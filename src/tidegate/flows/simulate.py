@@ -14,7 +14,7 @@ from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found, open_found
-from tidegate.flows.planning import make_plan
+from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
@@ -28,6 +28,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
@@ -36,6 +37,8 @@ from tidegate.world.ask import ask
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
+NEVER = ("units.unknown", "flux.itself")
+"""What keeps a unit from ever beginning."""
 HOLDER = "simulation"
 JOB = Kind("batch", "v1", "Job")
 AFTERWARDS = Ms(10 * MINUTE)
@@ -148,7 +151,8 @@ async def _simulate(
     until, approved = playing.until, approved_by(playing.approved, found.members)
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
-    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
+    left_out = {**_unbegun(found, planned), **planned.refused}
+    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=left_out)
     ended = await roll_out(plan, session, rolling, listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
@@ -167,6 +171,16 @@ async def _simulate(
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
         aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
+
+
+def _unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
+    """By unit that nobody's rules let begin, why: what it waits for never comes, or its text.
+
+    What is only taken to be there comes about.
+    """
+    begun = {unit.id for unit in planned.plan.units} - found.opaque
+    faults = {**planned.faults, **found.at_fault_for(NEVER)}
+    return {name: why for name, why in faults.items() if name in begun}
 
 
 async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:

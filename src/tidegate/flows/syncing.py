@@ -32,7 +32,7 @@ async def prepare(
     found: Found, session: Session, resources: tuple[str, ...], *, keeps_going: bool
 ) -> Prepared:
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
-    left_out = found.at_fault if keeps_going else {}
+    left_out = found.at_fault if keeps_going else None
     planned = await make_plan(found.one, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_orphans(planned, session)

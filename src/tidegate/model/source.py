@@ -101,7 +101,33 @@ class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
         return without_user(f"{self.url} at {self.digest or self.range or self.tag or 'latest'}")
 
 
-SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource
+class BucketSource(msgspec.Struct, frozen=True, order=True, tag="bucket"):
+    """The objects of a bucket whose names begin with `prefix`, each a file.
+
+    `endpoint`: a host, or an address. `ignore`: patterns of what is no part of the tree, behind
+    those of its `.sourceignore`. `cloud`: whose it is, where it does not speak as S3 does. `plain`
+    speaks HTTP without TLS.
+    """
+
+    endpoint: str
+    name: str
+    prefix: str = ""
+    region: str = ""
+    ignore: str = ""
+    cloud: str = ""
+    plain: bool = False
+
+    @property
+    def url(self) -> str:
+        scheme = "http" if self.plain else "https"
+        endpoint = self.endpoint if "://" in self.endpoint else f"{scheme}://{self.endpoint}"
+        return f"{endpoint.rstrip('/')}/{self.name}"
+
+    def __str__(self) -> str:
+        return without_user(self.url)
+
+
+SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource | BucketSource
 
 
 class SourceObject(msgspec.Struct, frozen=True, order=True, tag="object"):

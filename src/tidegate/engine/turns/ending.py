@@ -109,7 +109,8 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
         return
     unit.ended = True
     turn.rollout.running -= 1
-    turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=unit.stopped)
+    why = unit.stopped or unit.left_for
+    turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=why)
     for waiting in leave_slot(unit):
         start_unit(turn, waiting)
 

@@ -307,6 +307,7 @@ def leave_out(turn: Turn, unit: UnitRun, trouble: Trouble) -> None:
     """A unit with a fault is not begun, nor is what waits for it, nor what it has for failures."""
     unit.rescues = []
     unit.failed = turn.rollout.failed = True
+    unit.left_for = trouble.sentence
     for step in unit.steps:
         if step.state is not StepState.WAITING:
             continue

@@ -176,6 +176,8 @@ class UnitRun:
     failed: bool = False
     stopped: str = ""
     """Why nothing more of it is begun."""
+    left_for: str = ""
+    """Why it is left out."""
     ended: bool = False
 
     @property

@@ -24,7 +24,7 @@ from tidegate.flows.rendering.trees import Data
 from tidegate.flows.rendering.units import data_of
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
-from tidegate.model.source import DeclaredSource, GitSource, LocalSource, SourceObject
+from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
 
@@ -128,7 +128,11 @@ def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
     if declared.id.kind != "HelmChart" or not isinstance(request, Release):
         return request
     files = (ValuesFile(one, optional=declared.optional_values) for one in declared.values_files)
-    path = declared.id.chart if isinstance(declared.source, GitSource) else request.chart
+    path = (
+        declared.id.chart
+        if isinstance(declared.source, GitSource | BucketSource)
+        else request.chart
+    )
     return msgspec.structs.replace(
         request, chart=posixpath.normpath(path), defaults=tuple(files) or request.defaults
     )

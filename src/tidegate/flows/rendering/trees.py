@@ -12,6 +12,7 @@ from tidegate.errors import Place, SourceError
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import (
+    BucketSource,
     ChartSource,
     DeclaredSource,
     GitSource,
@@ -59,6 +60,8 @@ async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: Fi
     )
     name = f"Secret {declared.id.namespace}/{declared.secret}"
     keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
+    if isinstance(source, BucketSource):
+        return await workshop.fetch(source, None, keyring)  # it knows itself what is left out
     if not parts and not declared.sparse:
         return await workshop.fetch(source, declared.ignore, keyring)
     own = await workshop.fetch(source, None, keyring)
@@ -95,5 +98,7 @@ def _origin_of(source: SourceRef) -> str:
             return read_git_url(url).origin
         case ChartSource(repository=address) | OciSource(url=address):
             return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
+        case BucketSource(url=address):
+            return origin_of(address)
         case LocalSource():
             return ""
