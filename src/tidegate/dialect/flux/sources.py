@@ -106,11 +106,26 @@ def resolve(
         return None
     if own in inside:
         return replace(found, source=None, portions=(), problem=f"`{own}` is a part of itself")
+    return _whole(replace(found, id=own), named, declared, inside | {own})
+
+
+def _whole(
+    found: DeclaredSource,
+    named: SourceObject,
+    declared: Sources,
+    inside: frozenset[SourceObject],
+) -> DeclaredSource:
+    """With all that it is made of found, too."""
+    looked_into = found.discovery
     found = replace(
         found,
         portions=tuple(
-            replace(one, declared=resolve(one.source, declared, inside | {own}))
-            for one in found.portions
+            replace(one, declared=resolve(one.source, declared, inside)) for one in found.portions
+        ),
+        discovery=looked_into
+        and replace(looked_into, declared=resolve(looked_into.source, declared, inside)),
+        others=tuple(
+            _whole(replace(one, id=found.id), named, declared, inside) for one in found.others
         ),
     )
     match found.source:

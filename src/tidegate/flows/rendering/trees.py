@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, SourceError
+from tidegate.errors import Place, SourceError, foreign
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import (
@@ -26,6 +26,7 @@ from tidegate.model.source import (
 )
 from tidegate.model.unit import UnitSource
 from tidegate.source import keyring_of_secret
+from tidegate.source.discovering import fill_portion, find_directory
 from tidegate.source.urls import read_git_url
 from tidegate.source.web import origin_of
 
@@ -52,6 +53,8 @@ async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: Fi
     source = declared.source
     if declared.problem or isinstance(source, SourceObject):
         raise _nowhere(declared.problem, declared.where)
+    if declared.discovery is not None:
+        declared = await _discovered(declared, workshop, find_data)
     parts = [(one, await _of_part(one, workshop, find_data)) for one in declared.portions]
     if source is None:
         return _named_after(declared, await workshop.put_together(None, parts), parts)
@@ -75,6 +78,25 @@ async def _of_part(portion: Portion, workshop: Workshop, find_data: FindData) ->
     if portion.declared is None:
         raise _nowhere(f"nothing here declares `{portion.source}`", portion.where)
     return await _of_object(portion.declared, workshop, find_data)
+
+
+async def _discovered(
+    declared: DeclaredSource, workshop: Workshop, find_data: FindData
+) -> DeclaredSource:
+    """The artifact of the one directory that is meant by its name."""
+    for one in (declared, *declared.others):
+        if (discovery := one.discovery) is None:
+            continue
+        if discovery.declared is None:
+            raise _nowhere(f"nothing here declares `{discovery.source}`", discovery.where)
+        tree = await _of_object(discovery.declared, workshop, find_data)
+        values = find_directory(discovery, tree.files, declared.id.name)
+        if values is not None:
+            portions = tuple(fill_portion(each, values) for each in one.portions)
+            return msgspec.structs.replace(one, portions=portions, discovery=None, others=())
+    pattern = declared.discovery.pattern if declared.discovery else ""
+    problem = f"no directory that fits `{foreign(pattern)}` makes `{declared.id.name}`"
+    raise _nowhere(problem, declared.where)
 
 
 def _named_after(
