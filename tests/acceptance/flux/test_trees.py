@@ -355,6 +355,26 @@ async def test_files_of_a_bucket_are_had_with_the_login_that_its_secret_has(
     assert '"name":"web"' in shop.stdout
 
 
+@case(3)
+async def test_a_download_that_is_not_there_is_told_and_had_when_it_is_back(
+    layers: Layers,
+) -> None:
+    text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+    server = BucketServer(name="elsewhere", objects={"apps/web.yaml": text})
+    layers.unit("apps", sourceRef=of("Bucket", "s3"))
+    layers.unit("own", path="./apps/shop")
+    async with listening(server.app()) as url:
+        layers.more = [a_bucket(url.removeprefix("http://"), insecure=True)]
+        gone = await asyncio.to_thread(layers.run, "plan")
+        server.name = "platform"
+        back = await asyncio.to_thread(layers.run, "sync", "--sandbox")
+
+    assert gone.returncode == 3
+    told = " ".join(gone.stderr.split())
+    assert f"`{UNIT}apps` is not rendered: there is no bucket `platform`" in told
+    assert back.returncode == 0, back.stderr
+
+
 def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will_do(
     layers: Layers,
 ) -> None:
