@@ -16,7 +16,7 @@ from tests.fakes.tidegate_command import Tidegate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TRACKED = "argocd.argoproj.io/tracking-id"
 

@@ -16,7 +16,7 @@ from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Missing
 from tidegate.world.line import Line
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 INSIDE = """\
 apiVersion: apps/v1
 kind: Deployment

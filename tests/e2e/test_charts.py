@@ -11,7 +11,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.harbour import ROOT, Harbour, open_harbour
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 WAVES = {"databases": -3, "configmaps": -2, "secrets": -2, "serviceaccounts": -2, "jobs": -1}
 """All of Redis is in the wave -2, and everything else in the wave 0."""

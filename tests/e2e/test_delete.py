@@ -14,7 +14,7 @@ from plane.audit import AuditEntry, read_audit
 from tests.e2e.harbour import WAVES, Harbour, open_harbour
 from tests.e2e.rollout_audit import WRITES
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 CREATED, REFUSED = 201, 400
 FAREWELL = """\
 apiVersion: batch/v1

@@ -14,7 +14,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.calls import List, Selection
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 OVERTAKEN, LATE = 6, 8
 CONFIG_MAP, NODE, DEFINITION, LEASE, JOB = (

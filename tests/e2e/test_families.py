@@ -42,7 +42,7 @@ from tidegate.model.objects import Json
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 _numbers = itertools.count(1)
 REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
@@ -58,7 +58,8 @@ class Fleet:
     served: bool
 
     async def run(self, verb: str, *words: str) -> Ran:
-        within = ("--timeout", "100s") if verb in {"sync", "delete"} else ()
+        is_bound = verb not in {"sync", "delete"} or "--timeout" in words
+        within = () if is_bound else ("--timeout", "100s")
         return await Tidegate(self.repository.root.parent).run(verb, *self.words, *words, *within)
 
     async def killed(self, verb: str, *, after: str, times: int) -> None:

@@ -29,7 +29,7 @@ from tidegate.model.reading import mappings, text
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 _numbers = itertools.count(900)
 

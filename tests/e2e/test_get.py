@@ -11,7 +11,7 @@ from tests.e2e.test_statuses import LAYERS, cluster, commit, fleet, layers
 from tests.fakes.tidegate_command import Ran, Tidegate
 
 __all__ = ["cluster", "fleet"]
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 
 async def get(fleet: Fleet, *words: str) -> Ran:

@@ -18,7 +18,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Desk, items_of
 from tidegate.world.calls import List, Selection, Verb, Write
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 SECRET = Kind("", "v1", "Secret")
 ENCODED = base64.b64encode(CANARY.encode()).decode()

@@ -22,7 +22,7 @@ from tidegate.sandbox.physics.profile_file import read_profile, typical
 from tidegate.testing import live_of, real_world
 from tidegate.testing.worlds import give, live_in
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 LONG = Ms(2 * MINUTE)
 RUNS = (3, 5, 7, 9, 11)

@@ -20,7 +20,7 @@ from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 WAVE = "argocd.argoproj.io/sync-wave"

@@ -22,7 +22,7 @@ from tidegate.testing.builders import an_object
 from tidegate.world.calls import Verb
 from tidegate.world.facts import Failed, Invalid
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TRIED = 3_000
 HOLE = "hole"

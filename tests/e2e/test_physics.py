@@ -18,7 +18,7 @@ from tidegate.model.objects import Kind, Live, Ref
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.worlds import live_in
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 JOB = Kind("batch", "v1", "Job")
 SHOP = Path(__file__).parents[2] / "examples" / "migration" / "shop.yaml"

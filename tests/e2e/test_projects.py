@@ -23,7 +23,7 @@ from tidegate.model.reading import mapping
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 SECRET: Body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
 NO_SECRETS: Json = [{"group": "", "kind": "Secret"}]
 PLACES = pytest.mark.parametrize("place", ["git", "cluster"])

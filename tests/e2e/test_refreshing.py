@@ -19,7 +19,7 @@ from tests.e2e.test_projects import brought
 from tests.fakes.repositories import Body, Repository, application, namespace, setting
 from tidegate.model.objects import Json
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 POLICY = "admissionregistration.k8s.io/v1"
 
 

@@ -17,7 +17,7 @@ from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
 from tidegate.model.reading import part, text
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 VERSIONS = (VERSION_3, VERSION)
 _numbers = itertools.count(1)

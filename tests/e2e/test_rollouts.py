@@ -138,7 +138,7 @@ async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) 
     assert len(story.writes) == len(lives) == 3 * WAVES
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order(
     site: Site, tmp_path: Path
 ) -> None:
@@ -164,7 +164,7 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
     assert len(story.created()) == len(set(story.created())) == 3 * WAVES
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 async def test_a_rollout_outlives_a_restart_of_the_api_server(
     own_site: Site, tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ from tidegate.model.reading import mappings, part, text
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Exchange
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 COLUMNS = (
     r"custom-columns=NAME:.metadata.name,WAVE:.metadata.annotations.argocd\.argoproj\.io/sync-wave"

@@ -13,7 +13,7 @@ from plane import ControlPlane
 from tests.e2e.harbour import WAVES, Harbour, open_harbour
 from tests.unit.render.sops_program import AgeKey, encrypt
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 CANARY = "puffin-sleeps-at-sea"
 

@@ -73,7 +73,7 @@ def replayed(block: str, environ: dict[str, str]) -> str:
     return "".join(f"$ {one}\n{typed(one, environ)}" for one in commands)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_the_guide_shows_what_happens(shell: dict[str, str], pytestconfig: pytest.Config) -> None:
     text = GUIDE.read_text()
     shown = [replayed(block, shell) for block in BLOCK.findall(text)]

@@ -239,10 +239,11 @@ class _Survey:
     def _strange(self, needy: dict[Kind, dict[Ref, None]]) -> Iterator[Absence]:
         """Kinds that nobody defines, and those that nobody serves; by operator where one is known.
 
-        An operator that comes with its definitions is told once, with its kinds.
+        An operator that comes with its definitions is told once, with its kinds. One that makes a
+        kind of an object serves it, and is told with that object.
         """
         groups: dict[str, list[Kind]] = {}
-        for kind in sorted(needy):
+        for kind in sorted(needy.keys() - self.brought.late):
             groups.setdefault(self._operator_of(kind), []).append(kind)
         for operator, kinds in groups.items():
             unserved = [kind for kind in kinds if not self._is_served(kind)]

@@ -11,10 +11,12 @@ from tidegate.dialect.tracking import SET
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
 from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.references import DEFINITION, definitions_of
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Kind, Served
 from tidegate.model.plan import Deed
 from tidegate.model.reading import text
+from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit, UnitId
 
 
@@ -50,6 +52,8 @@ class KnownKinds:
 
     served: frozenset[tuple[str, str]]
     wide: frozenset[tuple[str, str]]
+    late: frozenset[tuple[str, str]]
+    """Those that an operator will define when it sees what the documents ask of it."""
     rows: KnownRows
     """What is said of kinds that are neither served nor defined."""
 
@@ -61,17 +65,31 @@ class KnownKinds:
         kinds = tuple(kinds)
         served = {(one.kind.group, one.kind.name) for one in kinds}
         wide = {(one.kind.group, one.kind.name) for one in kinds if not one.namespaced}
+        late: set[tuple[str, str]] = set()
         for document in documents:
-            body = document.body
-            if text(body, "kind") == "CustomResourceDefinition":
-                name = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+            body, is_definition = document.body, text(document.body, "kind") == DEFINITION
+            kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+            made = [] if is_definition else definitions_of(rows.row_of(kind), body, kind)
+            for one in [body] if is_definition else made:
+                name = (text(one, "spec", "group"), text(one, "spec", "names", "kind"))
+                late |= set() if is_definition else {name} - served
+                wide |= {name} if text(one, "spec", "scope") == "Cluster" else set()
                 served.add(name)
-                if text(body, "spec", "scope") == "Cluster":
-                    wide.add(name)
-        return cls(frozenset(served), frozenset(wide), rows)
+        return cls(frozenset(served), frozenset(wide), frozenset(late), rows)
 
     def serves(self, kind: Kind) -> bool:
         return (kind.group, kind.name) in self.served
+
+    def settled(self, manifest: Manifest, unit: Unit) -> Manifest:
+        """An object of a kind that comes with the plan's own objects waits for it, by our rules.
+
+        Argo CD and Flux try everything before they write anything, and fail.
+        """
+        kind, handling = manifest.ref.kind, manifest.handling
+        if unit.policy.semantics.name != TIDEGATE.name or (kind.group, kind.name) not in self.late:
+            return manifest
+        waiting = msgspec.structs.replace(handling, waits_for_kind=True)
+        return msgspec.structs.replace(manifest, handling=waiting)
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         name = (kind.group, kind.name)

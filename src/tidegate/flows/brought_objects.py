@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.knowledge.references import products_of
+from tidegate.knowledge.references import definitions_of, products_of
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Json, Kind, Ref, identity
@@ -31,6 +31,8 @@ class BroughtObjects:
     made: frozenset[tuple[str, str, str, str]]
     """These objects, and what operators make of them, by their identities."""
     defined: frozenset[Kind]
+    late: frozenset[Kind]
+    """Those of the defined ones that an operator defines when it sees these objects."""
     workloads: tuple[Body, ...]
     homely: frozenset[KindName]
     """Kinds of which an object names a namespace by itself."""
@@ -47,16 +49,21 @@ class BroughtObjects:
         made = {identity(ref) for ref, _ in objects}
         for ref, body in objects:
             made |= {identity(one) for one in made_of(ref, body, known)}
-        kinds = {
+        definitions = [
+            body for ref, body in objects if (ref.kind.group, ref.kind.name) == DEFINITION
+        ]
+        late = [
             kind
             for ref, body in objects
-            if (ref.kind.group, ref.kind.name) == DEFINITION
-            for kind in _defined_by(body)
-        }
+            for one in definitions_of(known.row_of(ref.kind), body, ref.kind)
+            for kind in _defined_by(one)
+        ]
+        kinds = {*late, *(kind for body in definitions for kind in _defined_by(body))}
         return cls(
             objects,
             frozenset(made),
             frozenset(kinds),
+            frozenset(late),
             tuple(body for ref, body in objects if ref.kind in WORKLOADS),
             frozenset(
                 (kind.group, kind.name)

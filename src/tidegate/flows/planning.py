@@ -25,7 +25,7 @@ from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import set_aside, unpruned, without_own_words
 from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.strays import find_strays
-from tidegate.graph.declared import precedences_of
+from tidegate.graph.declared import foreign_of, precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ledger import Action
@@ -37,6 +37,7 @@ from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.cycles import Circles, part_circles
 from tidegate.plan.selection import select
+from tidegate.schema.builtin import served_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,9 @@ async def make_plan(
     findings += await find_more(reading, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
     known = {one.unit.id for one in wanted}
-    met = [without_strangers(one, known) for one in wanted]
-    circles = Circles(met) if left_out is None else part_circles(met)
-    plan = build_plan(circles.wanted, precedences_of(circles.wanted), budget=budget)
+    met = (without_strangers(one, known) for one in wanted)
+    circles = Circles([*met]) if left_out is None else part_circles(met)
+    plan = _plan_of(circles.wanted)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
@@ -135,6 +136,11 @@ async def make_plan(
         all_known,
         refused=refused,
     )
+
+
+def _plan_of(wanted: list[Manifests]) -> Plan:
+    others = foreign_of(wanted, served_kinds())
+    return build_plan(wanted, precedences_of(wanted), others, budget=budget)
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:

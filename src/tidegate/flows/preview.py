@@ -23,7 +23,7 @@ from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, items_of
+from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, own_items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
 from tidegate.world.ask import ask
@@ -102,7 +102,7 @@ async def preview_with_lives(
     owners = {
         Spot(step.cluster, item.ref): (item, by_id[step.unit])
         for step in plan.steps
-        for item in items_of(step)
+        for item in own_items_of(step)
     }
     lives = await _lives(world, owners)
     bodies = {spot: _decode(lives[spot]) for spot in owners if spot in lives}

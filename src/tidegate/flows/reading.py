@@ -203,7 +203,8 @@ def _read(
     found, wrong = read_sound_manifests(
         unit, rendered.documents, scope.is_namespaced, rendered.hidden
     )
-    manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
+    settled = (scope.settled(one, unit) for one in found.manifests)
+    manifests = tuple(brought.by(one, unit, scope) for one in settled)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     errors: list[TidegateError] = [*_twice(unit, rendered), *wrong]
     # Of a release there may be hooks alone, and none of them for what is about to be done.

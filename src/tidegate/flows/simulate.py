@@ -26,7 +26,7 @@ from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Plan, items_of
+from tidegate.model.plan import Plan, items_of, own_items_of
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
@@ -220,7 +220,7 @@ def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
     units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.falls_back}
     for step in plan.steps:
         unit = units.get(step.unit)
-        for item in items_of(step) if unit is not None and not step.last else ():
+        for item in own_items_of(step) if unit is not None and not step.last else ():
             row = craft.rules.known.row_of(item.ref.kind)
             if unit is None or row is None or not row.ready_when:
                 continue
@@ -235,7 +235,7 @@ def _unplayed(plan: Plan, session: Session) -> Iterator[Ref]:
     units = {unit.id: unit for unit in plan.units if unit.policy.rules == ARGO}
     for step in plan.steps:
         unit = units.get(step.unit)
-        for item in items_of(step) if unit is not None else ():
+        for item in own_items_of(step) if unit is not None else ():
             kind = item.ref.kind
             if unit is None or "." not in kind.group or is_own_kind(kind):
                 continue

@@ -17,9 +17,9 @@ import msgspec
 from tidegate.knowledge.naming import Body
 from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_depends_on
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Spot
+from tidegate.model.objects import Kind, Ref, Served, Spot, identity
 from tidegate.model.operators import Until
-from tidegate.model.plan import Precedence
+from tidegate.model.plan import Foreign, Precedence
 from tidegate.model.reading import mapping
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit
@@ -140,6 +140,51 @@ def precedences_of(wanted: Iterable[Manifests]) -> list[Precedence]:
         for before, after, where in dict.fromkeys(pairs)
         if before != after
     ]
+
+
+def foreign_of(wanted: Iterable[Manifests], builtin: Iterable[Served]) -> list[Foreign]:
+    """What our own annotation awaits and nobody in the plan brings, or what it wants to be gone.
+
+    A kind that every server has needs no version; of any other only its text can tell it.
+    """
+    wanted = list(wanted)
+    brought = {
+        (one.unit.destination.cluster, *identity(manifest.ref))
+        for one in wanted
+        for manifest in one.manifests
+    }
+    known: dict[tuple[str | None, str], Served] = {}
+    for served in builtin:
+        known.setdefault((served.kind.group, served.kind.name), served)
+        known.setdefault((None, served.kind.name), served)
+    found: list[Foreign] = []
+    for one in wanted:
+        if not obeys_annotations(one.unit):
+            continue
+        cluster = one.unit.destination.cluster
+        for manifest in one.manifests:
+            if DEPENDS_ON.encode() not in manifest.body:
+                continue
+            after = Spot(cluster, manifest.ref)
+            for said, ref in _awaited_by(manifest, known):
+                if said.state is AwaitedState.ABSENT or (cluster, *identity(ref)) not in brought:
+                    found.append(Foreign(ref=ref, state=said.state, after=after))
+    return found
+
+
+def _awaited_by(
+    manifest: Manifest, builtin: Mapping[tuple[str | None, str], Served]
+) -> Iterator[tuple[DependsOn, Ref]]:
+    body: Body = msgspec.json.decode(manifest.body)
+    for one in read_depends_on(mapping(body, "metadata", "annotations").get(DEPENDS_ON)):
+        if isinstance(one, str):
+            continue
+        served = builtin.get((one.group, one.kind))
+        version = one.version or (served.kind.version if served else "")
+        group = one.group or (served.kind.group if served else "")
+        own = manifest.ref.namespace if served and served.namespaced else ""
+        if version:
+            yield one, Ref(Kind(group, version, one.kind), one.namespace or own, one.name)
 
 
 def _pairs(

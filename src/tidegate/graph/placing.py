@@ -8,7 +8,7 @@ from tidegate.errors import Place
 from tidegate.model.graph import NOWHERE
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Ref
-from tidegate.model.plan import AWAITED, Plan, items_of
+from tidegate.model.plan import Plan, own_items_of
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 
@@ -25,9 +25,8 @@ class StepIndex:
         self._spots: dict[tuple[UnitId, str, int, str], int] = {}
         for at, step in enumerate(plan.steps):
             self._spots.setdefault((step.unit, step.phase, step.wave, step.stage), at)
-            for item in items_of(step):
-                if item.deed not in AWAITED:
-                    self._items[step.unit, item.ref, step.phase] = (at, item.gates)
+            for item in own_items_of(step):
+                self._items[step.unit, item.ref, step.phase] = (at, item.gates)
 
     def of(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
         found = self._items.get((unit.id, manifest.ref, manifest.phase))

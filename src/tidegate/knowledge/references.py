@@ -17,6 +17,7 @@ from tidegate.model.operators import Need, Product, Row, ServiceProduct, Until
 from tidegate.model.reading import mapping, mappings, text
 
 SECRET = Kind("", "v1", "Secret")
+DEFINITION = "CustomResourceDefinition"
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 Body = dict[str, Json]
@@ -122,6 +123,15 @@ def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made
         yield from _service(service, scope)
     for stage in row.stages if upto is None else row.stages[: upto + 1]:
         yield from make_products(stage.produces, scope)
+
+
+def definitions_of(row: Row | None, body: Body, kind: Kind) -> list[Body]:
+    """What is made of an object to define kinds, as Gatekeeper does with a template."""
+    products = (one for stage in row.stages for one in stage.produces) if row else ()
+    if not any(one.makes.get("kind") == DEFINITION for one in products):
+        return []
+    made = products_of(row, scope_of(body, kind)) if row else ()
+    return [one.body for one in made if one.body.get("kind") == DEFINITION]
 
 
 def make_products(products: Iterable[Product], whole: Body) -> Iterator[Made]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from tidegate.model.depends_on import AwaitedState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import FieldPath, Ref, Spot
 from tidegate.model.policy import Handling, Policy
@@ -143,6 +144,11 @@ def items_of(step: Step) -> list[Item]:
     return [item for batch in step.batches for item in batch]
 
 
+def own_items_of(step: Step) -> list[Item]:
+    """Those that are its unit's, and not only awaited."""
+    return [item for item in items_of(step) if item.deed not in AWAITED]
+
+
 class Because(StrEnum):
     """Why one step comes after another."""
 
@@ -183,6 +189,14 @@ class Precedence(msgspec.Struct, frozen=True, kw_only=True):
     because: Because = Because.DEPENDS_ON
     strength: Strength = Strength.HARD
     where: str = ""
+
+
+class Foreign(msgspec.Struct, frozen=True, kw_only=True):
+    """`after` comes when an object that nobody in the plan brings is as it is asked to be."""
+
+    ref: Ref
+    state: AwaitedState
+    after: Spot
 
 
 class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
+    Foreign,
     Fragment,
     Plan,
     PlannedUnit,
@@ -25,7 +26,7 @@ from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import depended_on, put_in_order, refuse_circles
-from tidegate.plan.gates import FIRST, await_step, awaited_by, set_gates
+from tidegate.plan.gates import FIRST, await_step, awaited_by, hold_steps, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.precedence import make_edges, pairs_of, part_steps
@@ -42,17 +43,19 @@ Brought: TypeAlias = tuple[str, str, str, str, str]
 def build_plan(
     wanted: Iterable[Manifests],
     precedences: Iterable[Precedence] = (),
+    foreign: Iterable[Foreign] = (),
     *,
     slots: tuple[Slots, ...] = (),
     budget: Budget,
 ) -> Plan:
     """The plan for these units. Raises PlanError for what cannot be put in order."""
-    return Plan.of(build_fragment(wanted, precedences, slots=slots, budget=budget))
+    return Plan.of(build_fragment(wanted, precedences, foreign, slots=slots, budget=budget))
 
 
 def build_fragment(
     wanted: Iterable[Manifests],
     precedences: Iterable[Precedence] = (),
+    foreign: Iterable[Foreign] = (),
     *,
     slots: tuple[Slots, ...] = (),
     budget: Budget,
@@ -72,8 +75,14 @@ def build_fragment(
     rollouts = roll_out(one.unit for one in known.values())
     told = [*precedences, *_declared(known.values(), brought), *rollouts.precedences]
     told += [one for _, mine in jointed.values() for one in mine]
-    pairs = pairs_of(told)
-    chains = {name: mark_last(part_steps(steps, pairs)) for name, (steps, _) in jointed.items()}
+    pairs, foreign = pairs_of(told), list(foreign)
+    held = {one.after for one in foreign}
+    chains = {
+        name: mark_last(
+            hold_steps(part_steps(steps, pairs, held), plan_unit(known[name].unit), foreign)
+        )
+        for name, (steps, _) in jointed.items()
+    }
     steps = _by_id([*chains.values(), rollouts.joints])
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
     edges += make_edges(told, chains)

@@ -7,14 +7,14 @@ is ground itself, nothing is left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
 from tidegate.model.depends_on import AwaitedState
 from tidegate.model.graph import SpotKey
-from tidegate.model.objects import Ref, identity
-from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_step, items_of
+from tidegate.model.objects import Ref, Spot, identity
+from tidegate.model.plan import Deed, Foreign, Item, PlannedUnit, Step, digest_step, items_of
 from tidegate.model.policy import Gates
 from tidegate.model.unit import Unit
 from tidegate.plan.chains import step_id
@@ -57,6 +57,26 @@ def set_gates(
     digest = digest_step(batches, last.expands)
     relaxed = msgspec.structs.replace(last, batches=batches, digest=digest)
     return [relaxed if step is last else step for step in steps]
+
+
+def hold_steps(
+    steps: Iterable[Step], unit: PlannedUnit, foreign: Iterable[Foreign]
+) -> Iterator[Step]:
+    """The steps of a unit, before those with objects that wait for foreign ones a step that waits.
+
+    What rescues has no time to wait.
+    """
+    asked: dict[Spot, list[Item]] = {}
+    for one in foreign:
+        asked.setdefault(one.after, []).append(_awaited(one.ref, one.state))
+    for step in steps:
+        spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
+        items = [item for spot in spots for item in asked.get(spot, ())]
+        if items and not step.rescues:
+            made = await_step(unit, FIRST, dict.fromkeys(items))
+            name = f"{step.id}/{FIRST}"
+            yield msgspec.structs.replace(made, id=name, phase=step.phase, wave=step.wave)
+        yield step
 
 
 def await_step(unit: PlannedUnit, stage: str, items: Iterable[Item]) -> Step:

@@ -3,18 +3,29 @@
 Objects of one step that come one after another part it:
 
 a wave with a, b, c and "c after a"   →   `wave 0`: a, b    `wave 0` part 2: c
+
+So do those that wait for what nobody here brings: the rest of their step does not wait with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 import msgspec
 
 from tidegate.errors import PlanError, foreign
 from tidegate.model.objects import Ref, Spot
-from tidegate.model.plan import Edge, End, Item, Precedence, Step, digest_step, items_of
+from tidegate.model.plan import (
+    Edge,
+    End,
+    Item,
+    Precedence,
+    Step,
+    digest_step,
+    items_of,
+    own_items_of,
+)
 from tidegate.model.unit import UnitId
 from tidegate.plan.cycles import arrange
 
@@ -45,7 +56,7 @@ class _Ends:
         self._steps: dict[Spot, list[str]] = {spot: [] for spot in wanted}
         steps = (step for chain in chains.values() for step in chain) if wanted else ()
         for step in steps:
-            for spot in {Spot(step.cluster, item.ref) for item in items_of(step)} & wanted:
+            for spot in {Spot(step.cluster, item.ref) for item in own_items_of(step)} & wanted:
                 self._steps[spot].append(step.id)
         self._behind: dict[UnitId, list[End]] = {}
         for one in told:
@@ -87,17 +98,18 @@ def pairs_of(told: Iterable[Precedence]) -> list[Pair]:
     ]
 
 
-def part_steps(steps: Iterable[Step], pairs: list[Pair]) -> list[Step]:
-    """The steps of a unit, those parted whose own objects wait for each other."""
-    if not pairs:
+def part_steps(steps: Iterable[Step], pairs: list[Pair], held: Collection[Spot] = ()) -> list[Step]:
+    """The steps of a unit, those parted whose own objects wait for each other, or are held."""
+    if not pairs and not held:
         return list(steps)
-    return [part for step in steps for part in _parts(step, pairs)]
+    return [part for step in steps for part in _parts(step, pairs, held)]
 
 
-def _parts(step: Step, pairs: list[Pair]) -> list[Step]:
+def _parts(step: Step, pairs: list[Pair], held: Collection[Spot]) -> list[Step]:
     inside = dict.fromkeys(Spot(step.cluster, item.ref) for item in items_of(step))
     own = [(before, after) for before, after in pairs if before in inside and after in inside]
-    if not own:
+    late = {spot for spot in inside if spot in held}
+    if not own and len(late) in {0, len(inside)}:
         return [step]
     ordered, circle = arrange(inside, own)
     if circle:
@@ -108,7 +120,10 @@ def _parts(step: Step, pairs: list[Pair]) -> list[Step]:
         after.setdefault(behind, []).append(before)
     levels: dict[Ref, int] = {}
     for spot in ordered:
-        levels[spot.ref] = 1 + max((levels[one.ref] for one in after.get(spot, ())), default=-1)
+        earlier = [levels[one.ref] for one in after.get(spot, ())]
+        levels[spot.ref] = 1 + max(earlier, default=0 if spot in late else -1)
+    first = min(levels.values())
+    levels = {ref: level - first for ref, level in levels.items()}
     return [_part(step, number, levels) for number in range(max(levels.values()) + 1)]
 
 

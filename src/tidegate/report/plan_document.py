@@ -91,9 +91,9 @@ def plan_out(
     counts: dict[str, int] = {}
     for difference in differences.values():
         counts[difference.deed] = counts.get(difference.deed, 0) + 1
-    after: dict[str, list[str]] = {}
+    after: dict[str, dict[str, None]] = {}
     for edge in plan.edges:
-        after.setdefault(edge.after, []).append(edge.before)
+        after.setdefault(edge.after, {})[edge.before] = None
     return PlanOut(
         digest=public_digest(plan),
         target=tuple(target),

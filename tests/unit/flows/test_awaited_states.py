@@ -13,19 +13,30 @@ from tidegate.flows.render import own_setting
 from tidegate.flows.session import Target
 from tidegate.flows.simulate import Playing, Simulated, simulate
 from tidegate.flows.wiring import Simulation
-from tidegate.model.event import Result
+from tidegate.model.event import Result, Told
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import TIDEGATE
 
 
-async def play(folder: Path, said: str) -> Simulated:
+def depending(manifest: str, head: str, said: str) -> str:
+    assert head in manifest
+    return manifest.replace(head, f'{head}, annotations: {{tidegate.dev/depends-on: "{said}"}}')
+
+
+async def play_unit(folder: Path, said: str) -> Simulated:
     """A rollout of an Application that depends on this."""
-    head = "metadata: {name: shop, namespace: argocd"
-    noted = f'{head}, annotations: {{tidegate.dev/depends-on: "{said}"}}'
-    files = {
-        "app.yaml": application().replace(head, noted),
-        "shop/settings.yaml": config_map("settings"),
-    }
+    app = depending(application(), "metadata: {name: shop, namespace: argocd", said)
+    return await play(folder, {"app.yaml": app, "shop/settings.yaml": config_map("settings")})
+
+
+async def play_object(folder: Path, said: str) -> Simulated:
+    """A rollout of a ConfigMap that depends on this, beside one that does not."""
+    late = depending(config_map("late"), "metadata: {name: late", said)
+    files = {"app.yaml": application(), "shop/late.yaml": late, "shop/own.yaml": config_map("own")}
+    return await play(folder, files)
+
+
+async def play(folder: Path, files: dict[str, str]) -> Simulated:
     (run,) = await simulate(
         Pointed(what=str(write_files(folder, files))),
         [TIDEGATE],
@@ -50,10 +61,32 @@ async def play(folder: Path, said: str) -> Simulated:
 async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
     said: str, *, passes: bool, tmp_path: Path
 ) -> None:
-    run = await play(tmp_path, said)
+    run = await play_unit(tmp_path, said)
 
     assert (run.result is Result.PASSED) is passes
     if not passes:
         told = [event.sentence for event in run.events]
         reason = "it is still there" if said.endswith("@absent") else "it is not there yet"
         assert any(reason in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("Namespace/kube-system", True),
+        ("Namespace/kube-system@absent", False),
+        ("ConfigMap/old@absent", True),
+        ("ConfigMap/own", True),
+        ("ConfigMap/own@absent", False),
+        ("Secret/kube-system/key@present", False),
+        ("example.com/v1/Ship/default/one@present", False),
+    ],
+)
+async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_do_not_wait(
+    said: str, *, passes: bool, tmp_path: Path
+) -> None:
+    run = await play_object(tmp_path, said)
+
+    applied = {one.ref.name for one in run.events if one.told is Told.OBJECT_WRITTEN and one.ref}
+    assert (run.result is Result.PASSED) is passes
+    assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})

@@ -15,9 +15,10 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.errors import PlanError
+from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Because, Plan, Precedence, items_of
+from tidegate.model.plan import Because, Foreign, Plan, Precedence, items_of
 from tidegate.plan.build import build_plan
 from tidegate.testing.builders import STAGED, USUAL
 
@@ -34,9 +35,12 @@ def comes_after(pairs: str) -> list[Precedence]:
     ]
 
 
-def planned(*manifests: Manifest, pairs: str, staged: bool = False) -> Plan:
+def planned(*manifests: Manifest, pairs: str, held: str = "", staged: bool = False) -> Plan:
+    """`held`: those that wait for a key that nobody brings."""
     unit = a_unit_of(*manifests, policy=STAGED if staged else USUAL)
-    return build_plan([unit], comes_after(pairs), budget=no_budget)
+    key, state = ref_of("Secret", "key"), AwaitedState.PRESENT
+    foreign = [Foreign(ref=key, state=state, after=spot(name)) for name in held]
+    return build_plan([unit], comes_after(pairs), foreign, budget=no_budget)
 
 
 def pods(names: str, wave: int = 0) -> list[Manifest]:
@@ -133,3 +137,29 @@ def test_an_object_that_waits_for_one_of_a_later_wave_is_refused() -> None:
         planned(*pods("a"), *pods("b", 1), pairs="b>a")
 
     assert raised.value.code == "plan.cycle"
+
+
+def test_what_waits_for_a_foreign_object_waits_alone() -> None:
+    plan = planned(*pods("abc"), pairs="", held="b")
+
+    assert told(plan) == {
+        "shop/sync/0": [["a", "c"]],
+        "shop/sync/0.2/awaits": [["key"]],
+        "shop/sync/0.2": [["b"]],
+    }
+
+
+def test_where_all_of_a_step_wait_for_foreign_objects_it_is_not_parted() -> None:
+    plan = planned(*pods("ab"), pairs="", held="ab")
+
+    assert told(plan) == {"shop/sync/0/awaits": [["key"]], "shop/sync/0": [["a", "b"]]}
+
+
+def test_what_is_behind_one_that_waits_for_a_foreign_object_comes_after_it() -> None:
+    plan = planned(*pods("ab"), pairs="a>b", held="a")
+
+    assert told(plan) == {
+        "shop/sync/0/awaits": [["key"]],
+        "shop/sync/0": [["a"]],
+        "shop/sync/0.2": [["b"]],
+    }
