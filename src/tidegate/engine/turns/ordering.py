@@ -104,8 +104,12 @@ def release(turn: Turn, step: StepRun) -> None:
 
 
 def _await_brought(turn: Turn, step: StepRun) -> None:
-    """Where a gate counts the units that were brought, they have as long as its objects have."""
-    if step.deadline is not None or not step.step.is_joint or not step.rules.deadline:
+    """Where a gate counts the units that were brought, they have as long as its objects have.
+
+    A parent that nobody wrote down has no time of its own.
+    """
+    is_bound = bool(step.rules.deadline and step.unit.unit.id.kind)
+    if step.deadline is not None or not step.step.is_joint or not is_bound:
         return
     own = [one for one in step.before if one.unit is step.unit]
     is_gate = step.rules.children is ChildGates.GATES and own
