@@ -174,12 +174,14 @@ async def _simulate(
 
 
 def _unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
-    """By unit that nobody's rules let begin, why: what it waits for never comes, or its text.
+    """By unit that nobody's rules let begin, why; also those without objects that others wait for.
 
     What is only taken to be there comes about.
     """
     begun = {unit.id for unit in planned.plan.units} - found.opaque
-    faults = {**planned.faults, **found.at_fault_for(NEVER)}
+    awaited = {one.unit for member in found.members for one in member.unit.dependencies}
+    unknown = {name: why for name, why in planned.faults.items() if name in awaited}
+    faults = {**unknown, **found.at_fault_for(NEVER)}
     return {name: why for name, why in faults.items() if name in begun}
 
 
