@@ -9,7 +9,6 @@ import pytest
 from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
-    URL,
     Body,
     application,
     deployment,
@@ -34,8 +33,8 @@ def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
     units = cluster.all(KUSTOMIZATION, "flux-system")
     assert condition(units["lost"], "Ready") == (
         "False",
-        "BuildFailed",
-        f"is not rendered: there is no `nowhere` in {URL} at main",
+        "ArtifactFailed",
+        "kustomization path not found: stat ./nowhere: no such file or directory",
     )
     assert (condition(units["web"], "Ready") or ("",))[0] == "True"
 

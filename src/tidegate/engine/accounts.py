@@ -79,10 +79,21 @@ def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
 
 
 def waits_for(unit: UnitRun) -> tuple[UnitId, ...]:
-    """The units that hold steps of this one, but for who brings it."""
+    """The units that hold steps of this one, but for who brings it; those that do so for good."""
     others = (one for step in unit.steps for one in step.before if one.unit is not unit)
-    held = (one.unit.unit.id for one in others if one.state is not StepState.PASSED)
-    return tuple(dict.fromkeys(name for name in held if name != unit.unit.parent))
+    held = [one for one in others if one.state is not StepState.PASSED]
+    lost = [one for one in held if one.is_final]
+    names = dict.fromkeys(one.unit.unit.id for one in lost or held)
+    return tuple(name for name in names if name != unit.unit.parent)
+
+
+def kept_from_ending(unit: UnitRun) -> str:
+    """Which other unit keeps this one from coming to its end, in words."""
+    left = (step for step in unit.steps if step.state is StepState.SKIPPED)
+    before = (one for step in left for one in step.before if one.unit is not unit)
+    lost = [one for one in before if one.is_final and one.state is not StepState.PASSED]
+    first = min(lost, key=lambda one: one.state is not StepState.FAILED, default=None)
+    return f"`{first.unit.unit.id}` did not pass" if first else ""
 
 
 def judge_anew(site: Site, unit: UnitRun) -> Errand[dict[Spot, Verdict]]:

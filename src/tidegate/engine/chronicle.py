@@ -7,7 +7,14 @@ is behind all of its gates; what cannot be written is told, and ends nothing.
 
 from __future__ import annotations
 
-from tidegate.engine.accounts import Story, judge_anew, left_behind, make_account, waits_for
+from tidegate.engine.accounts import (
+    Story,
+    judge_anew,
+    kept_from_ending,
+    left_behind,
+    make_account,
+    waits_for,
+)
 from tidegate.engine.hold import SETTLES
 from tidegate.engine.means import Report, Reporter
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
@@ -127,7 +134,8 @@ class Chronicle:
         if story.operated or not self._belongs_to_another(name):
             story.verdicts = yield from judge_anew(self._site, unit)
             story.extra = yield from left_behind(self._site, unit)
-            story.sentence = story.sentence or self._site.settings.left_out.get(name, "")
+            why = self._site.settings.left_out.get(name) or kept_from_ending(unit)
+            story.sentence = story.sentence or why
             story.result = result
             yield from self._write(name, story)
         story.done = True

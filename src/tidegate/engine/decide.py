@@ -13,7 +13,7 @@ from tidegate.engine.turns.applying import checked, gone, replaced, resume, veri
 from tidegate.engine.turns.ending import allow, collected, finish, journaled, lent, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede, taken
-from tidegate.engine.turns.ordering import begin, foreseen, start
+from tidegate.engine.turns.ordering import begin, foreseen, outlast, start
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
@@ -80,8 +80,8 @@ def _ring(turn: Turn, step: StepRun | None) -> None:
     """An alarm of a step: its pause is over, or its gate wants a look."""
     if step is None:
         return
-    if step.state is StepState.WAITING and not step.unmet:
-        start(turn, step)
+    if step.state is StepState.WAITING:
+        (outlast if step.unmet else start)(turn, step)
     elif step.state is StepState.APPLYING:
         resume(turn, step)
     elif step.state is StepState.GATING and not step.step.expands:

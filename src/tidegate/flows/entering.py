@@ -7,7 +7,7 @@ async with open_found(pointed, target, setting) as (session, found):
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -111,7 +111,11 @@ class Found:
 
     @property
     def at_fault(self) -> dict[UnitId, str]:
-        """The units in whose text an error stands, and which: the last that begins before it."""
+        """The units in whose text an error stands, and which."""
+        return self.at_fault_for()
+
+    def at_fault_for(self, codes: Collection[str] = ()) -> dict[UnitId, str]:
+        """The same, for errors with these codes alone: it is the last that begins before one."""
         begins: dict[str, list[tuple[int, UnitId]]] = {}
         for unit in (one.unit for one in self.members):
             if unit.where is not None and unit.where.line:
@@ -119,7 +123,8 @@ class Found:
         faults: dict[UnitId, str] = {}
         for finding in self.findings:
             place = finding.where
-            if finding.severity is Severity.ERROR and place is not None:
+            counts = not codes or finding.code in codes
+            if finding.severity is Severity.ERROR and place is not None and counts:
                 before = [one for one in begins.get(place.name, ()) if one[0] <= place.line]
                 if before:
                     faults.setdefault(max(before)[1], finding.sentence)

@@ -35,6 +35,7 @@ from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
+from tidegate.plan.cycles import Circles, part_circles
 from tidegate.plan.selection import select
 from tidegate.schema.builtin import served_kinds
 
@@ -67,13 +68,19 @@ class Planned:
         for one in self.read:
             try:
                 refuse_unsound(one.rendered, takes_broken_seals=takes_broken_seals)
-            except (TidegateError, ExceptionGroup):
-                found[one.manifests.unit.id] = "not all of it is known"
+            except TidegateError as error:
+                found[one.manifests.unit.id] = error.problem
+            except ExceptionGroup as errors:
+                found[one.manifests.unit.id] = "; ".join(map(_problem, errors.exceptions))
         return found
 
     @property
     def rendered(self) -> Rendered:
         return Rendered.together(one.rendered for one in self.read)
+
+
+def _problem(error: Exception) -> str:
+    return error.problem if isinstance(error, TidegateError) else str(error)
 
 
 async def make_plan(
@@ -88,7 +95,8 @@ async def make_plan(
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
-    Without `rules` each unit is run by those of its own dialect. `left_out`: by unit, its fault.
+    Without `rules` each unit is run by those of its own dialect. `left_out`: by unit, its fault;
+    where it is given, units that wait for each other are left out as well.
     Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
@@ -106,28 +114,33 @@ async def make_plan(
     findings += await find_more(reading, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
     known = {one.unit.id for one in wanted}
-    met = [without_strangers(one, known) for one in wanted]
-    plan = build_plan(met, precedences_of(met), foreign_of(met, served_kinds()), budget=budget)
+    met = (without_strangers(one, known) for one in wanted)
+    circles = Circles([*met]) if left_out is None else part_circles(met)
+    plan = _plan_of(circles.wanted)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
     findings += _unpruned(reading.read)
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty.values()}
-    faults |= {unit: why for unit, why in (left_out or {}).items() if unit in known}
     findings += await find_strays((one.manifests for one in reading.read), session)
     holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
     findings += window_findings(holds, session)
     stuck = {unit: why for unit, why in tried.stuck.items() if unit in known}
     refused = {**reading.refused, **closed_for_good(holds), **stuck}
-    faults |= refused
+    told = {unit: why for unit, why in (left_out or {}).items() if unit in known}
     return Planned(
         plan,
         tuple(reading.read),
-        (*findings, *reading.findings),
-        faults,
+        (*findings, *map(_circle, circles.refusals), *reading.findings),
+        {**faults, **told, **circles.members, **refused},
         all_known,
         refused=refused,
     )
+
+
+def _plan_of(wanted: list[Manifests]) -> Plan:
+    others = foreign_of(wanted, served_kinds())
+    return build_plan(wanted, precedences_of(wanted), others, budget=budget)
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
@@ -234,6 +247,17 @@ def _whole(read: Read) -> Manifests:
 def _nothing(member: Member) -> Manifests:
     """A unit of which nothing is known, so that others can wait for it."""
     return Manifests(unit=member.unit, is_known=False)
+
+
+def _circle(refusal: PlanError) -> Finding:
+    return Finding(
+        code=refusal.code,
+        severity=Severity.ERROR,
+        sentence=refusal.problem,
+        where=refusal.where,
+        why="none of them begins: each waits until another one is ready",
+        fix=refusal.hint,
+    )
 
 
 def _in_no_step(unit: Unit) -> Finding:

@@ -16,7 +16,7 @@ from tidegate.flows.committing import committing
 from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found
 from tidegate.flows.meanwhile import Meanwhile
-from tidegate.flows.planning import make_plan
+from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
@@ -32,6 +32,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
@@ -41,6 +42,8 @@ from tidegate.world.ask import ask
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
+NEVER = ("units.unknown", "flux.itself")
+"""What keeps a unit from ever beginning."""
 HOLDER = "simulation"
 JOB = Kind("batch", "v1", "Job")
 AFTERWARDS = Ms(10 * MINUTE)
@@ -155,7 +158,8 @@ async def _simulate(
     until, approved = playing.until, approved_by(playing.approved, found.members)
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
     listener, simulation = _Listener(Course(start)), session.target.simulation
-    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
+    left_out = {**_unbegun(found, planned), **planned.refused}
+    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=left_out)
     syncs = count(1)
 
     async def sync(part: Plan) -> Result:
@@ -192,6 +196,18 @@ async def _simulate(
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
         aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
+
+
+def _unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
+    """By unit that nobody's rules let begin, why; also those without objects that others wait for.
+
+    What is only taken to be there comes about.
+    """
+    begun = {unit.id for unit in planned.plan.units} - found.opaque
+    awaited = {one.unit for member in found.members for one in member.unit.dependencies}
+    unknown = {name: why for name, why in planned.faults.items() if name in awaited}
+    faults = {**unknown, **found.at_fault_for(NEVER)}
+    return {name: why for name, why in faults.items() if name in begun}
 
 
 async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:

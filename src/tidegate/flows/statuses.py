@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,6 +39,14 @@ from tidegate.source.local import WORKING_TREE
 Body = dict[str, Json]
 
 
+class UnitFault(NamedTuple):
+    """What was found in a unit, and in which field of its own object."""
+
+    code: str
+    field: str
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True)
 class Statuses:
     """Where the own objects of units are, and what is said there."""
@@ -45,8 +54,8 @@ class Statuses:
     places: dict[UnitId, Spot]
     sources: dict[UnitId, tuple[Provenance, ...]]
     discretion: Discretion
-    faults: dict[UnitId, str] = field(default_factory=dict)
-    """Why units are not known, in the words of what was found."""
+    faults: dict[UnitId, UnitFault] = field(default_factory=dict)
+    """Why units cannot be begun, in the words of what was found."""
 
     def take(self, newer: Statuses | None) -> None:
         """Speak of units as a newer plan has them, and of those that it adds."""
@@ -63,6 +72,8 @@ class Statuses:
 
     def report(self, account: UnitAccount, own: Body) -> Report | None:
         """The patch that makes a status say this; None where it does already."""
+        if account.is_known and account.unit not in self.sources:
+            return None  # what it would bring was taken to be there
         form, before = FORMS[account.unit.kind], mapping(own, "status")
         told = form.make(own, self._discreet(account), self.sources.get(account.unit, ()))
         if told is None:
@@ -81,8 +92,12 @@ class Statuses:
             replace(one, sentence=hide(one.sentence)) if one.sentence else one
             for one in account.objects
         )
-        said = self.faults.get(account.unit, "") if not account.is_known else ""
-        return replace(account, sentence=hide(said or account.sentence), objects=objects)
+        account = replace(account, sentence=hide(account.sentence), objects=objects)
+        fault = None if account.is_known else self.faults.get(account.unit)
+        if fault is None:
+            return account
+        code, where, sentence = fault
+        return replace(account, code=code, field=where, sentence=hide(sentence))
 
 
 def difference(before: Body, after: Body) -> Body:
@@ -113,18 +128,26 @@ async def make_statuses(
     read = {one.manifests.unit.id: one.rendered for one in planned.read}
     wanted = {name: read[name] for name in places if name in read}
     sources = await _provenances(wanted, session)
-    return Statuses(places, sources, Discretion.of(planned.plan), _faults(places, findings))
+    faults = _faults(places, findings, planned.faults)
+    return Statuses(places, sources, Discretion.of(planned.plan), faults)
 
 
-def _faults(units: Iterable[UnitId], findings: Iterable[Finding]) -> dict[UnitId, str]:
-    """By unit, the first error that begins with its name."""
-    names = {f"`{unit}`": unit for unit in units}
-    found: dict[UnitId, str] = {}
-    for one in findings:
-        name, sign, rest = one.sentence[1:].partition("`")
-        unit = names.get(f"`{name}{sign}")
-        if unit is not None and one.severity is Severity.ERROR:
-            found.setdefault(unit, rest.lstrip(": "))
+def _faults(
+    units: Iterable[UnitId], findings: Iterable[Finding], known: Mapping[UnitId, str]
+) -> dict[UnitId, UnitFault]:
+    """By unit, the error that keeps it from beginning, or the first that begins with its name."""
+    errors = [one for one in findings if one.severity is Severity.ERROR]
+    said = {one.sentence: one for one in reversed(errors)}
+    named = {one.sentence[1:].partition("`")[0]: one for one in reversed(errors)}
+    found: dict[UnitId, UnitFault] = {}
+    for unit in units:
+        error = said.get(known.get(unit, "")) or named.get(str(unit))
+        if error is not None:
+            where = error.where.field if error.where else ""
+            sentence = error.sentence
+            for known_already in (f"`{unit}`", ": ", " ", "is not rendered: ", f"`{unit}` "):
+                sentence = sentence.removeprefix(known_already)
+            found[unit] = UnitFault(error.code, where, sentence)
     return found
 
 

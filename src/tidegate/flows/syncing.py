@@ -33,7 +33,7 @@ async def prepare(
     found: Found, session: Session, resources: tuple[str, ...], *, keeps_going: bool
 ) -> Prepared:
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
-    left_out = found.at_fault if keeps_going else {}
+    left_out = found.at_fault if keeps_going else None
     families, unseen = await with_suspended(found.one, session)
     planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:

@@ -64,9 +64,10 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
     to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
     it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open.
-    `is_known`: it could be rendered. `retries`: how often it was tried again. `release`: the Helm
-    release that it is, and `entries` the records of that. `remedied`: whether what is done about
-    its failure went well; None where nothing was.
+    `is_known`: it could be begun; else the `code` of what was found in it, and the `field` of its
+    own object. `retries`: how often it was tried again. `release`: the Helm release that it is, and
+    `entries` the records of that. `remedied`: whether what is done about its failure went well;
+    None where nothing was.
     """
 
     unit: UnitId
@@ -80,6 +81,8 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
     by_gate: bool = False
     is_known: bool = True
+    code: str = ""
+    field: str = ""
     retries: int = 0
     waits_for: tuple[UnitId, ...] = ()
     objects: tuple[ObjectAccount, ...] = ()

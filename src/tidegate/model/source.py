@@ -101,7 +101,33 @@ class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
         return without_user(f"{self.url} at {self.digest or self.range or self.tag or 'latest'}")
 
 
-SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource
+class BucketSource(msgspec.Struct, frozen=True, order=True, tag="bucket"):
+    """The objects of a bucket whose names begin with `prefix`, each a file.
+
+    `endpoint`: a host, or an address. `ignore`: patterns of what is no part of the tree, behind
+    those of its `.sourceignore`. `cloud`: whose it is, where it does not speak as S3 does. `plain`
+    speaks HTTP without TLS.
+    """
+
+    endpoint: str
+    name: str
+    prefix: str = ""
+    region: str = ""
+    ignore: str = ""
+    cloud: str = ""
+    plain: bool = False
+
+    @property
+    def url(self) -> str:
+        scheme = "http" if self.plain else "https"
+        endpoint = self.endpoint if "://" in self.endpoint else f"{scheme}://{self.endpoint}"
+        return f"{endpoint.rstrip('/')}/{self.name}"
+
+    def __str__(self) -> str:
+        return without_user(self.url)
+
+
+SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource | BucketSource
 
 
 class SourceObject(msgspec.Struct, frozen=True, order=True, tag="object"):
@@ -129,6 +155,8 @@ class Putting(StrEnum):
     """What a pattern finds, over what is there."""
     MERGE = "merge"
     """The same, but files that are there already are merged as YAML."""
+    EXTRACT = "extract"
+    """What is in the archives that a pattern finds."""
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +177,20 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
         return posixpath.normpath("/".join(plain) or ".")
 
 
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Directories of a tree, each of which makes an artifact.
+
+    In `pattern` a name in braces stands for any one part of a path; in the `name` of the artifact,
+    and in its portions, for what was found there. `declared`: that source, once found.
+    """
+
+    source: SourceObject
+    pattern: str
+    name: str
+    where: Place | None = None
+    declared: DeclaredSource | None = None
+
+
 class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     """What such an object says: where the tree is, or why it is nowhere to be had.
 
@@ -157,7 +199,9 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     its namespace.
     `optional_values`: the values files need not be there. `sparse`: the only directories that are
     taken of a repository. `portions` of other trees are put into it, or are all there is, where it
-    has no `source`; `named_after`: whose revision it goes by then.
+    has no `source`; `named_after`: whose revision it goes by then. With a `discovery` it is one for
+    each directory that is found, and its `id` has a name with braces until one of them is meant;
+    `others` may be meant instead.
     """
 
     id: SourceObject
@@ -172,6 +216,8 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     sparse: tuple[str, ...] = ()
     portions: tuple[Portion, ...] = ()
     named_after: SourceObject | None = None
+    discovery: Discovery | None = None
+    others: tuple[DeclaredSource, ...] = ()
 
 
 class Revision(msgspec.Struct, frozen=True, order=True):

@@ -15,6 +15,7 @@ from tidegate.model.project import ProjectClaim
 from tidegate.model.release import Release
 from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import (
+    BucketSource,
     ChartSource,
     GitSource,
     LocalSource,
@@ -115,6 +116,8 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
                 return f"{without_user(repository)}//{chart}"
             case OciSource(url):
                 return without_user(url)
+            case BucketSource() as bucket:
+                return f"{bucket}//{path}"
             case SourceObject() as named:
                 return f"{named}//{named.chart or path}"
 

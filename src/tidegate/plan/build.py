@@ -25,7 +25,7 @@ from tidegate.model.plan import (
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
-from tidegate.plan.cycles import put_in_order, refuse_circles
+from tidegate.plan.cycles import depended_on, put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, awaited_by, hold_steps, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
@@ -217,7 +217,7 @@ def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, dict[UnitId, Plac
     units = {one.unit.id: one.unit for one in wanted}
     found: dict[UnitId, dict[UnitId, Place | None]] = {}
     for name, unit in units.items():
-        found[name] = {one.unit: one.where for one in unit.dependencies if one.unit is not None}
+        found[name] = depended_on(unit)
         for one in unit.dependencies:
             if one.unit is not None and one.unit not in units:
                 problem = f"`{name}` depends on `{one.unit}`, which is not there"

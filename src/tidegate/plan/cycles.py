@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
+
+import msgspec
 
 from tidegate.errors import Place, PlanError, foreign
+from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Edge, Step
-from tidegate.model.unit import UnitId
+from tidegate.model.unit import Unit, UnitId
 
 MOST_NAMED = 4
 Name = TypeVar("Name", bound=Hashable)
+Awaiting: TypeAlias = Mapping[UnitId, Mapping[UnitId, Place | None]]
+"""By unit: what it depends on, and where it says so."""
 
 
 def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
@@ -27,16 +33,61 @@ def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step
     return tuple(steps[name] for name in ordered)
 
 
-def refuse_circles(after: Mapping[UnitId, Mapping[UnitId, Place | None]]) -> None:
-    """Raise PlanError for units that depend on each other; those must all be known.
+def refuse_circles(after: Awaiting) -> None:
+    """Raise PlanError for units that depend on each other; those must all be known."""
+    _, refusal = _first_circle(after)
+    if refusal is not None:
+        raise refusal
 
-    By unit: what it depends on, and where it says so.
+
+@dataclass(slots=True)
+class Circles:
+    """What is wanted, without the dependencies that make units wait for each other.
+
+    By unit of such a circle why it never begins; and each circle once.
     """
+
+    wanted: list[Manifests]
+    members: dict[UnitId, str] = field(default_factory=dict)
+    refusals: list[PlanError] = field(default_factory=list)
+
+
+def part_circles(wanted: Iterable[Manifests]) -> Circles:
+    """Take circles apart, one after another, so that all else can be put in order."""
+    found = Circles(list(wanted))
+    while True:
+        circle, refusal = _first_circle(
+            {one.unit.id: depended_on(one.unit) for one in found.wanted}
+        )
+        if refusal is None:
+            return found
+        found.refusals.append(refusal)
+        found.members = dict.fromkeys(circle, refusal.problem) | found.members
+        following = dict(pairwise([*circle, circle[0]]))
+        found.wanted = [_not_waiting(one, following.get(one.unit.id)) for one in found.wanted]
+
+
+def depended_on(unit: Unit) -> dict[UnitId, Place | None]:
+    """The units that a unit depends on, and where it says so."""
+    return {one.unit: one.where for one in unit.dependencies if one.unit is not None}
+
+
+def _not_waiting(one: Manifests, other: UnitId | None) -> Manifests:
+    if other is None:
+        return one
+    kept = tuple(each for each in one.unit.dependencies if each.unit != other)
+    unit = msgspec.structs.replace(one.unit, dependencies=kept)
+    return msgspec.structs.replace(one, unit=unit)
+
+
+def _first_circle(after: Awaiting) -> tuple[list[UnitId], PlanError | None]:
+    """Units that wait for each other, each for the next, and what is to be said of that."""
     pairs = ((before, name) for name, others in after.items() for before in others)
     _, circle = arrange(after, pairs)
-    if circle:
-        spots = [after[one][other] for one, other in pairwise([*circle, circle[0]])]
-        raise _refusal(circle, [one for one in spots if one is not None])
+    if not circle:
+        return [], None
+    spots = [after[one][other] for one, other in pairwise([*circle, circle[0]])]
+    return circle, _refusal(circle, [one for one in spots if one is not None])
 
 
 def arrange(

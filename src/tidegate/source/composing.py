@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import posixpath
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -24,11 +25,15 @@ from tidegate.globs import expand_braces
 from tidegate.model.objects import Json
 from tidegate.model.source import MAGIC, Portion, Putting, Revision, Snapshot
 from tidegate.source.access import Access
+from tidegate.source.archive import unpack
+from tidegate.source.discovering import directories_of
 from tidegate.source.fetch import copy_files, take_files, with_digest
 from tidegate.source.ignore import name_shape
+from tidegate.source.tree import walk_tree
 
 ANY_DEPTH = "**"
 INSIDE = "/**"
+ARCHIVES = (".tar.gz", ".tgz")
 
 
 async def keep_directories(
@@ -85,12 +90,7 @@ class ComposedEntries:
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = tuple(files)
-        self.directories = {"."}
-        for file in self.files:
-            folder = posixpath.dirname(file)
-            while folder and folder not in self.directories:
-                self.directories.add(folder)
-                folder = posixpath.dirname(folder)
+        self.directories = {".", *directories_of(self.files)}
         self.all = frozenset(self.files) | self.directories
 
     def below(self, folder: str) -> Iterator[str]:
@@ -102,12 +102,51 @@ def _fill(own: Snapshot | None, parts: Iterable[tuple[Portion, Snapshot]], place
     if own is not None:
         copy_files(own.root, own.files, place)
     for portion, tree in parts:
+        if portion.how is Putting.EXTRACT:
+            for archive in _archives(portion, ComposedEntries(tree.files)):
+                _extract(portion, tree.root / archive, place)
+            continue
         for file, into in _taken(portion, ComposedEntries(tree.files), place):
-            try:
-                _put(tree.root / file, place / tidy(into), merges=portion.how is Putting.MERGE)
-            except (StrayPathError, FileExistsError, IsADirectoryError, NotADirectoryError):
-                why = f"`{foreign(into)}` is no place for a file"
-                raise _refused(portion, why) from None
+            _put_at(portion, tree.root / file, place, into)
+
+
+def _put_at(portion: Portion, file: Path, place: Path, into: str) -> None:
+    try:
+        _put(file, place / tidy(into), merges=portion.how is Putting.MERGE)
+    except (StrayPathError, FileExistsError, IsADirectoryError, NotADirectoryError):
+        raise _refused(portion, f"`{foreign(into)}` is no place for a file") from None
+
+
+def _extract(portion: Portion, archive: Path, place: Path) -> None:
+    """Over what is there; links of an archive are what they lead to."""
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
+        unpacked = Path(folder)
+        unpack(archive, unpacked, name=archive.name)
+        for entry in walk_tree(unpacked):
+            into = posixpath.join(portion.into, entry.path)
+            _put_at(portion, unpacked / entry.path, place, into)
+
+
+def _archives(portion: Portion, entries: ComposedEntries) -> Iterator[str]:
+    """The archives that are meant; of what a pattern finds, all else is passed over."""
+    path = posixpath.normpath(portion.pattern or ".")
+    if MAGIC.isdisjoint(portion.pattern):
+        _must_be_there(portion, path, entries)
+        if path in entries.directories or not path.lower().endswith(ARCHIVES):
+            raise _refused(portion, f"`{foreign(path)}` is no archive: {' or '.join(ARCHIVES)}")
+        yield from () if _sparing(portion, ".")(path) else (path,)
+        return
+    patterns = [one.split("/") for one in _braces(portion.pattern)]
+    fitting = [
+        one
+        for one in sorted(entries.all - {"."})
+        if any(_fits(pattern, one.split("/")) for pattern in patterns)
+    ]
+    spared = _sparing(portion, portion.folder)
+    kept = [one for one in fitting if not spared(one)]
+    if not kept:
+        raise _nothing_taken(portion, is_spared=bool(fitting))
+    yield from (one for one in kept if one in entries.files and one.lower().endswith(ARCHIVES))
 
 
 def _put(file: Path, target: Path, *, merges: bool) -> None:
@@ -195,8 +234,7 @@ def _found(portion: Portion, entries: ComposedEntries) -> Iterator[tuple[str, st
     spared = _sparing(portion, portion.folder)
     kept = [one for one in matches if not spared(one)]
     if not kept:
-        reason = "all that fits it is left out" if matches else "nothing fits it"
-        raise _refused(portion, f"of `{foreign(portion.pattern)}` nothing is taken: {reason}")
+        raise _nothing_taken(portion, is_spared=bool(matches))
     strip = portion.pattern.removesuffix(INSIDE) if portion.pattern.endswith(INSIDE) else ""
     for match in kept:
         files = entries.below(match) if match in entries.directories else (match,)
@@ -263,6 +301,11 @@ def _fits_name(pattern: str, name: str) -> bool:
 def _must_be_there(portion: Portion, path: str, entries: ComposedEntries) -> None:
     if path not in entries.all:
         raise _refused(portion, f"there is no `{foreign(portion.pattern)}` in its tree")
+
+
+def _nothing_taken(portion: Portion, *, is_spared: bool) -> SourceError:
+    reason = "all that fits it is left out" if is_spared else "nothing fits it"
+    return _refused(portion, f"of `{foreign(portion.pattern)}` nothing is taken: {reason}")
 
 
 def _refused(portion: Portion, why: str) -> SourceError:

@@ -27,8 +27,8 @@ TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
 USER_PREFIX = "TIDEGATE_USER_"
 DOCKER = ".dockerconfigjson"
 ENTRIES = {
-    "username": ("username",),
-    "password": ("password",),
+    "username": ("username", "accesskey"),
+    "password": ("password", "secretkey"),
     "token": ("bearerToken",),
     "authority": ("ca.crt", "caFile"),
     "certificate": ("tls.crt", "certFile", "tlsClientCertData"),

@@ -13,6 +13,7 @@ import msgspec
 from tidegate.errors import Place, SourceError, foreign
 from tidegate.files import StrayPathError, tidy
 from tidegate.model.source import (
+    BucketSource,
     ChartSource,
     GitSource,
     LocalSource,
@@ -21,6 +22,7 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.source.access import Access, Checkout
+from tidegate.source.bucket.fetching import fetch_bucket, objects_kept
 from tidegate.source.git.fetching import fetch_git
 from tidegate.source.git.refs import branch_of, is_pinned, is_range
 from tidegate.source.helm_repository import fetch_chart
@@ -48,6 +50,8 @@ async def fetch(source: SourceRef, access: Access) -> Snapshot:
             return await _fetch_chart(source, access)
         case OciSource():
             return await fetch_oci(source, access)
+        case BucketSource():
+            return await fetch_bucket(source, access)
 
 
 async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
@@ -95,6 +99,8 @@ def _stands_for(checkout: Checkout, source: SourceRef) -> bool:
     """Whether a user put the directory in the place of this Helm repository, chart or artifact."""
     url, chart = checkout.url.rstrip("/"), checkout.chart
     match source:
+        case BucketSource():
+            return checkout.always and source.url == url
         case ChartSource(repository=address, version=wanted):
             is_same = address.rstrip("/") == url and chart in {"", source.chart}
         case OciSource(url=address, range=wanted):
@@ -118,6 +124,9 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
             problem, where = f"there is no chart `{foreign(inside)}`", Place(shown(checkout.url))
             raise SourceError("source.chart.missing", problem, where=where) from None
         local = await fetch_local(LocalSource(str(place)), access)
+        if isinstance(source, BucketSource):
+            kept = await asyncio.to_thread(objects_kept, source, local.root, local.files)
+            local = await take_files(local, kept, access)
     return msgspec.structs.replace(local, source=source)
 
 

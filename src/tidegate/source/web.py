@@ -37,12 +37,14 @@ UNAUTHORIZED, FORBIDDEN, MISSING = 401, 403, 404
 class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
     """One file to ask for. With `into` it is written there, else it is given back.
 
-    `authorization` is sent to the host of `url`, and to others only with `shares`.
+    `authorization` is sent to the host of `url`, and to others only with `shares`; `signed` are the
+    headers that belong to it.
     """
 
     url: str
     accept: str = "*/*"
     authorization: str = ""
+    signed: tuple[tuple[str, str], ...] = ()
     shares: bool = False
     limit: int = LARGEST_TEXT
     into: Path | None = None
@@ -83,7 +85,7 @@ class Web(msgspec.Struct, frozen=True):
             check_web_url(url)
             headers = {"Accept": ask.accept, "Accept-Encoding": "identity"}
             if secret:
-                headers["Authorization"] = secret
+                headers |= {"Authorization": secret, **dict(ask.signed)}
             async with self.session.get(url, headers=headers, allow_redirects=False) as reply:
                 if reply.status not in REDIRECTS or "Location" not in reply.headers:
                     return await _receive(reply, ask)

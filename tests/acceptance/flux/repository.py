@@ -49,9 +49,12 @@ class Layers:
         file.write_text(content)
         return file
 
-    def run(self, *words: str, **environment: str) -> Ran:
+    def write_units(self) -> None:
         bodies = [git_repository(), namespace("shop"), *self.more, *self.units.values()]
         self.put("clusters/main/all.yaml", *bodies)
+
+    def run(self, *words: str, **environment: str) -> Ran:
+        self.write_units()
         verb, *others = words
         return tidegate(verb, self.root, *others, **environment)
 

@@ -227,7 +227,7 @@ def well() -> Body:
     return {"observedGeneration": 1, **counts, "conditions": [available, progressing]}
 
 
-@case(12)
+@case(11, 12)
 async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) -> None:
     """What was well before says nothing: the second waits until the first is well with its text."""
     first, second = a_deployment("first"), setting("second", a="1")

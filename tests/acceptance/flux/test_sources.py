@@ -8,6 +8,8 @@ import pytest
 
 from tests.acceptance.flux.repository import UNIT, Layers, begins
 from tests.acceptance.flux.stage import case
+from tests.faces.test_statuses import CONFIG_MAP, condition
+from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
 from tidegate.model.objects import Json
 from tidegate.testing import Body
@@ -17,7 +19,7 @@ FLAG = "--no-cross-namespace-refs=true"
 
 @pytest.fixture
 def layers(tmp_path: Path) -> Layers:
-    made = Layers(tmp_path)
+    made = Layers(tmp_path / "platform")
     made.put("apps/a.yaml", setting("a"))
     made.put("other/b.yaml", setting("b"))
     return made
@@ -158,3 +160,51 @@ def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
     assert ran.returncode == 0, ran.stderr
     assert f"nothing is done to `{UNIT}apps`" in ran.stderr
     assert "apps/rest" not in begins(ran)
+
+
+@case(5)
+def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs: Body = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "theirs", "namespace": "shop"},
+        "spec": {"interval": "10m", "url": "https://git.example.com/shop/platform.git"},
+    }
+    layers.more = [theirs, controller(FLAG)]
+    reference: Json = {"kind": "GitRepository", "name": "theirs", "namespace": "shop"}
+    layers.unit("apps", sourceRef=reference)
+    layers.unit("other")
+    layers.unit("flux-system", path="./clusters/main", into="", wait=False)
+    layers.write_units()
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+
+    ran = cluster.sync(layers.root, "--keep-going")
+
+    assert ran.code == 4, ran.stdout + ran.stderr
+    units = cluster.all(KUSTOMIZATION, "flux-system")
+    told = "can't access 'GitRepository/shop/theirs', cross-namespace references have been blocked"
+    assert condition(units["apps"], "Ready") == ("False", "AccessDenied", told)
+    assert condition(units["apps"], "Stalled") == ("True", "AccessDenied", told)
+    other = condition(units["other"], "Ready")
+    assert other is not None
+    assert other[0] == "True"
+
+
+@case(8)
+def test_what_a_suspended_unit_has_brought_outlives_it(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers.unit("apps", into="default")
+    layers.unit("other", into="default")
+    layers.write_units()
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    brought = cluster.sync(layers.root)
+    layers.unit("apps", into="default", suspend=True)
+    layers.write_units()
+
+    gone = cluster.run("delete", layers.root, "--sandbox", "--yes")
+
+    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    assert {*cluster.all(CONFIG_MAP, "default")} & {"a", "b"} == {"a"}

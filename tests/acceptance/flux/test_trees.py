@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -164,8 +166,16 @@ BAD_COPIES: dict[str, tuple[Body, str]] = {
     "out": ({"from": "@repo/apps", "to": "@artifact/../x"}, "is no place for a file"),
     "nobody": ({"from": "@lib/x", "to": "@artifact/"}, "nothing here declares"),
     "archive": (
-        {"from": "@repo/x.tgz", "to": "@artifact/", "strategy": "Extract"},
-        "archives are not unpacked",
+        {"from": "@repo/apps/web/a.yaml", "to": "@artifact/", "strategy": "Extract"},
+        "`apps/web/a.yaml` is no archive",
+    ),
+    "folder": (
+        {"from": "@repo/apps", "to": "@artifact/", "strategy": "Extract"},
+        "`apps` is no archive",
+    ),
+    "broken": (
+        {"from": "@repo/broken.tgz", "to": "@artifact/", "strategy": "Extract"},
+        "the archive cannot be unpacked",
     ),
 }
 
@@ -177,6 +187,7 @@ def test_an_artifact_that_cannot_be_made_is_told_with_its_unit(layers: Layers) -
     assert isinstance(spec, dict)
     spec["artifacts"] = artifacts
     layers.more = [generator]
+    layers.write("broken.tgz", "no archive")
     for name in BAD_COPIES:
         layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./all")
 
@@ -188,6 +199,86 @@ def test_an_artifact_that_cannot_be_made_is_told_with_its_unit(layers: Layers) -
         assert f"`{UNIT}{name}` is not rendered" in told
         assert sentence in told, (sentence, ran.stderr)
     assert ran.stderr.count("clusters/main/all.yaml:") >= len(BAD_COPIES)
+
+
+def an_archive(path: Path, files: dict[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def test_archives_are_unpacked_into_an_artifact(layers: Layers) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}}}\n".format
+    layers.write("packed/deep/note.txt", "no archive is passed over")
+    an_archive(layers.root / "packed/one.tgz", {"shop/one.yaml": text("one")})
+    an_archive(layers.root / "packed/deep/Two.TAR.GZ", {"./shop/two.yaml": text("two")})
+    an_archive(layers.root / "packed/deep/left.tgz", {"shop/left.yaml": text("left")})
+    copies: list[Json] = [
+        {"from": "@repo/packed/one.tgz", "to": "@artifact/all", "strategy": "Extract"},
+        {
+            "from": "@repo/packed/**/*",
+            "to": "@artifact/all/",
+            "strategy": "Extract",
+            "exclude": ["left.*"],
+        },
+    ]
+    layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
+    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./all/shop")
+    layers.unit("own", path="./apps/web")
+
+    assert set(layers.rendered("apps", *mapped(layers))) == {"one", "two"}
+
+
+def discovering(pattern: str, name: str, *copies: Json) -> Body:
+    generator = a_generator(*copies, name=name)
+    spec = generator["spec"]
+    assert isinstance(spec, dict)
+    spec["pathPattern"] = pattern
+    return generator
+
+
+def test_each_directory_that_fits_a_pattern_makes_an_artifact(layers: Layers) -> None:
+    for app, place in (("Auth", "dev"), ("Auth", "prod"), ("pay", "dev")):
+        layers.put(f"teams/{app}/envs/{place}/a.yaml", setting(f"{app.lower()}-{place}"))
+        layers.put(f"teams/{app}/base/b.yaml", setting(f"{app.lower()}-base"))
+    copies: list[Json] = [
+        {"from": "@repo/teams/{app}/base/**", "to": "@artifact/base/"},
+        {"from": "@repo/teams/{app}/envs/{env}/**", "to": "@artifact/envs/{env}/"},
+    ]
+    generator = discovering("@repo/teams/{app}/envs/{env}", "{app}-{env}", *copies)
+    layers.more = [a_repository("library", LIBRARY), generator]
+    for name in ("auth-dev", "auth-prod", "pay-dev", "pay-prod"):
+        layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./")
+
+    assert set(layers.rendered("auth-prod")) == {"auth-base", "auth-prod"}
+    assert set(layers.rendered("pay-dev")) == {"pay-base", "pay-dev"}
+    lost = layers.run("plan")
+    assert lost.returncode == 3
+    told = " ".join(lost.stderr.split())
+    assert f"`{UNIT}pay-prod` is not rendered: no directory that fits" in told
+    assert told.count("is not rendered") == 1
+
+
+def test_a_pattern_that_makes_nothing_is_told_at_its_place(layers: Layers) -> None:
+    for folder in ("teams/Auth", "teams/auth", "own"):
+        layers.put(f"{folder}/a.yaml", setting("a"))
+    copy: Json = {"from": "@repo/teams/**", "to": "@artifact/"}
+    layers.more = [
+        a_repository("library", LIBRARY),
+        discovering("@repo/teams/{app}", "{app}", copy),
+    ]
+    layers.unit("made", sourceRef=of("ExternalArtifact", "auth"), path="./")
+    layers.unit("own")
+
+    ran = layers.run("plan")
+
+    assert ran.returncode == 3
+    told = " ".join(ran.stderr.split())
+    both = "the directories `teams/Auth` and `teams/auth` both make `auth`"
+    assert f"`{UNIT}made` is not rendered: its generator makes nothing: {both}" in told
+    assert "clusters/main/all.yaml:" in told
 
 
 @case(26)

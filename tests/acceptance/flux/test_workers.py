@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.acceptance.flux.repository import Layers, begins, events
+from tests.acceptance.flux.repository import UNIT, Layers, begins, events
+from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import deployment, kustomization, setting
+from tidegate.model.objects import Json
 
 NAMES = "abcdef"
 FAILING = "behaviours:\n" + "".join(
@@ -58,16 +60,54 @@ def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: P
     assert "4 of 4 units of `kustomize-controller` are under way" in str(held[0]["sentence"])
 
 
-def test_a_parent_that_waits_leaves_its_worker_to_its_children(tmp_path: Path) -> None:
-    layers = Layers(tmp_path, more=[controller("--concurrent=1")])
-    layers.put("parent/child.yaml", kustomization("child", "./child"))
-    layers.put("child/all.yaml", setting("one"))
-    layers.put("last/all.yaml", setting("last"))
-    layers.unit("parent", into="")
-    layers.unit("last", after=["parent"])
+def parents(root: Path, *, workers: int, **spec: Json) -> Layers:
+    """A parent that waits for its child, and one behind the parent."""
+    made = Layers(root, more=[controller(f"--concurrent={workers}")])
+    made.put("parent/child.yaml", kustomization("child", "./child"))
+    made.put("parent/own.yaml", setting("own", "shop"))
+    made.put("child/all.yaml", setting("one"))
+    made.put("last/all.yaml", setting("last"))
+    made.unit("parent", into="", **spec)
+    made.unit("last", after=["parent"])
+    return made
+
+
+@case(14)
+def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Path) -> None:
+    layers = parents(tmp_path, workers=1, timeout="2m", retryInterval="1m")
 
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "10m")
+    layers.more = [controller("--concurrent=2")]
+    two = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "10m")
+
+    assert (ran.returncode, two.returncode) == (0, 0), ran.stderr + two.stderr
+    begun = begins(ran)
+    assert begun["child/rest"] == 120.0, "when the parent's time is over"
+    assert begun["parent/rest"] == 180.0, "it is tried again"
+    assert begun["last/rest"] == 210.0
+    told = [one for one in events(ran) if one["told"] == "retry.planned"]
+    assert [(one["step"], one["reason"], one["sentence"]) for one in told] == [
+        (f"{UNIT}parent/rest", "Deadline", f"`{UNIT}child` took too long")
+    ]
+    begun = begins(two)
+    assert (begun["child/rest"], begun["last/rest"]) == (0.0, 30.0)
+    assert not [one for one in events(two) if one["told"] == "retry.planned"]
+
+
+def test_children_go_on_while_their_parent_waits_for_its_next_try(tmp_path: Path) -> None:
+    layers = parents(tmp_path / "repository", workers=4, timeout="1m", retryInterval="5m")
+    layers.put("child/all.yaml", deployment("slow"))
+    layers.put("parent/more.yaml", kustomization("second", "./second", after=("child",)))
+    layers.put("second/all.yaml", setting("two"))
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours:\n- {effect: unpullable, for: 90s, when: {name: slow}}\n")
+
+    ran = layers.run(
+        *("simulate", "--engine", "flux", "-o", "json", "--until", "20m"),
+        *("--scenario", str(scenario)),
+    )
 
     assert ran.returncode == 0, ran.stderr
     begun = begins(ran)
-    assert (begun["child/rest"], begun["last/rest"]) == (0.0, 30.0)
+    assert begun["parent/rest"] == 360.0
+    assert 60.0 < begun["second/rest"] < 360.0

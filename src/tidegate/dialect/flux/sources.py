@@ -14,6 +14,7 @@ from tidegate.documents import Document
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
 from tidegate.model.source import (
+    BucketSource,
     ChartSource,
     DeclaredSource,
     GitRef,
@@ -35,15 +36,17 @@ REFS = {
 }
 """The first of these that a GitRepository has counts."""
 DEFAULT_BRANCH = GitRef(RefKind.BRANCH, "master")
-GIT = "GitRepository"
+GIT, BUCKET = "GitRepository", "Bucket"
+OTHERS = ("gcp", "azure")
+"""Clouds whose buckets do not speak as S3 does."""
 OCI = "oci://"
 WEB = ("http://", "https://")
 SCHEMES = {GIT: (*WEB, "ssh://"), "OCIRepository": (OCI,)}
 NOWHERE = {
-    "Bucket": "files in a bucket of a cloud are not fetched",
     "ExternalArtifact": "another controller makes it, and only a cluster has it",
 }
 UNPLAYED = {
+    "sts": "no service is asked for passing credentials",
     "certSecretRef": "certificates come from this machine",
     "provider": "no cloud is asked for credentials",
     "proxySecretRef": "the proxy is that of this machine",
@@ -72,6 +75,8 @@ def read_flux_source(document: Document, namespace: str) -> Declared:
         declared = replace(declared, problem=NOWHERE[kind])
     elif kind == "HelmChart":
         declared = _chart(declared, resource)
+    elif kind == BUCKET:
+        declared = _bucket(declared, spec)
     else:
         declared = _fetched(declared, resource)
     if kind not in {"ExternalArtifact", "HelmRepository"}:
@@ -101,11 +106,26 @@ def resolve(
         return None
     if own in inside:
         return replace(found, source=None, portions=(), problem=f"`{own}` is a part of itself")
+    return _whole(replace(found, id=own), named, declared, inside | {own})
+
+
+def _whole(
+    found: DeclaredSource,
+    named: SourceObject,
+    declared: Sources,
+    inside: frozenset[SourceObject],
+) -> DeclaredSource:
+    """With all that it is made of found, too."""
+    looked_into = found.discovery
     found = replace(
         found,
         portions=tuple(
-            replace(one, declared=resolve(one.source, declared, inside | {own}))
-            for one in found.portions
+            replace(one, declared=resolve(one.source, declared, inside)) for one in found.portions
+        ),
+        discovery=looked_into
+        and replace(looked_into, declared=resolve(looked_into.source, declared, inside)),
+        others=tuple(
+            _whole(replace(one, id=found.id), named, declared, inside) for one in found.others
         ),
     )
     match found.source:
@@ -143,6 +163,23 @@ def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
         values_files=tuple(one.path for one in files),
         optional_values=any(one.optional for one in files),
     )
+
+
+def _bucket(declared: DeclaredSource, spec: Part) -> DeclaredSource:
+    endpoint, name = spec.text("endpoint", needed=True), spec.text("bucketName", needed=True)
+    if not endpoint or not name:
+        return replace(declared, problem="it does not say which bucket it is")
+    cloud = spec.text("provider", among=("generic", "aws", *OTHERS), default="generic")
+    source = BucketSource(
+        endpoint,
+        name,
+        prefix=spec.text("prefix"),
+        region=spec.text("region"),
+        ignore=declared.ignore,
+        cloud=cloud if cloud in OTHERS else "",
+        plain=spec.flag("insecure"),
+    )
+    return replace(declared, source=source)
 
 
 def _fetched(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from tidegate.dialect.flux.faults import UNREADY, fault_of
 from tidegate.dialect.times import go_duration, stamp
 from tidegate.model.account import Became, Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
 from tidegate.model.event import Result
@@ -23,6 +24,7 @@ READY, HEALTHY, RECONCILING, STALLED = "Ready", "Healthy", "Reconciling", "Stall
 ORDER = (RECONCILING, STALLED, READY, HEALTHY)
 PROGRESSING, RETRYING, SUCCEEDED = "Progressing", "ProgressingWithRetry", "Succeeded"
 UNDER_WAY = "Reconciliation in progress"
+WAITING = "Dependencies do not meet ready condition, waiting for them"
 RBAC = "rbac.authorization.k8s.io"
 LEAST = Ms(30 * SECOND)
 KEPT_SNAPSHOTS = 5
@@ -85,6 +87,8 @@ def kustomization_status(
     is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
     if account.going is Going.WAITS or (is_lost and not account.operated):
         return waiting_status(own, account, conditions)
+    if account.going is Going.ENDED and account.result == Result.FAILED and not account.is_known:
+        return _left_out(own, account, conditions, revision)
     status: Body = {**before, "lastAttemptedRevision": revision}
     if account.going is Going.RUNS:
         notes = _run(own, account, conditions, revision)
@@ -112,11 +116,30 @@ def waiting_status(own: Body, account: UnitAccount, conditions: FluxConditions) 
     if unit is None:
         return None
     sentence = f"dependency '{unit.namespace}/{unit.name}' is not ready"
-    conditions.set(READY, "False", "DependencyNotReady", sentence)
+    conditions.set(READY, "False", UNREADY, sentence)
     conditions.drop(RECONCILING, STALLED)
-    told = "Dependencies do not meet ready condition, waiting for them"
     status: Body = {**mapping(own, "status"), "conditions": conditions.listed()}
-    return OwnStatus(status, (("Normal", "DependencyNotReady", told),))
+    return OwnStatus(status, (("Normal", UNREADY, WAITING),))
+
+
+def _left_out(
+    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
+) -> OwnStatus:
+    """A unit that cannot begin says why; what it has stays as it is."""
+    fault, status = fault_of(own, account), {**mapping(own, "status")}
+    conditions.set(READY, "False", fault.reason, fault.message)
+    conditions.drop(RECONCILING, STALLED)
+    if fault.is_terminal:
+        conditions.set(STALLED, "True", fault.reason, fault.message)
+        status["observedGeneration"] = number(own, "metadata", "generation")
+    elif fault.reason != UNREADY:
+        conditions.set(RECONCILING, "True", RETRYING, fault.message)
+    if fault.was_had and revision:
+        status["lastAttemptedRevision"] = revision
+    status["conditions"] = conditions.listed()
+    waits = fault.reason == UNREADY
+    note = ("Normal", UNREADY, WAITING) if waits else ("Warning", fault.reason, fault.message)
+    return OwnStatus(status, (note,))
 
 
 def _first_unready(own: Body, waits_for: Iterable[UnitId]) -> UnitId | None:
@@ -182,8 +205,6 @@ def _fail(own: Body, account: UnitAccount, conditions: FluxConditions) -> tuple[
     reason, told = "ReconciliationFailed", account.sentence or account.reason
     if account.result == Result.STOPPED:
         told = f"the rollout was stopped: {told}" if told else "the rollout was stopped"
-    elif not account.is_known:
-        reason = "BuildFailed"
     elif account.by_gate:
         reason, why = "HealthCheckFailed", _unhealthy(account.objects) or told
         told = f"health check failed after {go_duration(Ms(account.now - account.begun))}: {why}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.turns.ordering import rest, settle_part, skip_behind, start_unit
-from tidegate.engine.turns.rollout import Turn, UnitRun
+from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import leave_slot
 from tidegate.engine.vocabulary import (
     Approved,
@@ -99,7 +99,7 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     elif unit.unheld and unit.is_new:
         return  # there may be something to forget, though nothing is to be done
     if unit.unfinished:
-        if not any(step.state in BEGUN for step in unit.steps):
+        if not any(step.state in BEGUN or _gates_others(step) for step in unit.steps):
             rest(turn, unit)
         return
     if unit.hooked and not unit.stopped:
@@ -109,9 +109,15 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
         return
     unit.ended = True
     turn.rollout.running -= 1
-    turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=unit.stopped)
+    why = unit.stopped or unit.left_for
+    turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=why)
     for waiting in leave_slot(unit):
         start_unit(turn, waiting)
+
+
+def _gates_others(step: StepRun) -> bool:
+    """Whether a step has a worker wait for units that were brought."""
+    return step.state is StepState.WAITING and step.deadline is not None
 
 
 def _give_up(turn: Turn, unit: UnitRun) -> None:

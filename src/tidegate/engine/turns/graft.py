@@ -170,7 +170,7 @@ def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[Uni
 def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     """Go on with a step where it was; its objects are the same, in the same order."""
     fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
-    fresh.trouble = old.trouble
+    fresh.trouble, fresh.let_go = old.trouble, old.let_go
     fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)

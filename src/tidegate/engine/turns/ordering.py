@@ -12,6 +12,7 @@ from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of, public_digest
+from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 
 
@@ -71,13 +72,20 @@ def link_all(rollout: Rollout, edges: Iterable[Edge]) -> None:
 def link(before: StepRun, after: StepRun) -> None:
     before.after.append(after)
     after.before.append(before)
-    after.unmet += _holds(before)
+    after.unmet += _holds(before, after)
 
 
-def _holds(before: StepRun) -> bool:
+def _holds(before: StepRun, after: StepRun) -> bool:
     """Whether what comes before holds what comes after; a failure may not, by the policy."""
     through = before.state is StepState.FAILED and before.unit.unit.policy.carries_on
-    return before.state is not StepState.PASSED and not through
+    return (
+        before.state is not StepState.PASSED and not through and not _is_on_its_way(before, after)
+    )
+
+
+def _is_on_its_way(before: StepRun, after: StepRun) -> bool:
+    """Whether a step is of a unit that another has brought, and that goes on by itself since."""
+    return before.let_go and after.unit is not before.unit
 
 
 def release(turn: Turn, step: StepRun) -> None:
@@ -86,11 +94,45 @@ def release(turn: Turn, step: StepRun) -> None:
     Who depends on a unit looks at it now and then, for the first time when it is brought itself.
     Who waits for units that it has brought looks at them as at its other objects.
     """
-    if step.unmet or step.state is not StepState.WAITING:
+    if step.state is not StepState.WAITING:
+        return
+    if step.unmet:
+        _await_brought(turn, step)
         return
     if step.rules.dependency_every or step.rules.look_every:
         _look_now_and_then(turn, step)
     start(turn, step)
+
+
+def _await_brought(turn: Turn, step: StepRun) -> None:
+    """Where a gate counts the units that were brought, they have as long as its objects have.
+
+    A parent that nobody wrote down has no time of its own.
+    """
+    is_bound = bool(step.rules.deadline and step.unit.unit.id.kind)
+    if step.deadline is not None or not step.step.is_joint or not is_bound:
+        return
+    own = [one for one in step.before if one.unit is step.unit]
+    is_gate = step.rules.children is ChildGates.GATES and own
+    if is_gate and all(one.state is StepState.PASSED for one in own):
+        since = max(one.applied_at for one in own)
+        step.deadline = Ms(since + step.rules.deadline)
+        turn.ring_at(step.deadline, step)
+
+
+def outlast(turn: Turn, step: StepRun) -> None:
+    """A step waits for units that were brought: for so long, and then its unit has failed."""
+    if step.deadline is None:
+        return
+    if turn.now < step.deadline:
+        turn.ring_at(step.deadline, step)
+        return
+    late = dict.fromkeys(
+        one.unit.unit.id for one in step.before if one.state is not StepState.PASSED
+    )
+    first, *others = late
+    more = f" and {len(others)} more" if others else ""
+    failed(turn, step, "Deadline", f"`{first}`{more} took too long")
 
 
 def _look_now_and_then(turn: Turn, step: StepRun) -> None:
@@ -185,10 +227,13 @@ def free(turn: Turn, step: StepRun) -> None:
     """Let go of what waits for a step."""
     settle_part(turn, step)
     for after in (one for one in step.after if one.state is StepState.WAITING):
+        if _is_on_its_way(step, after):
+            continue
         after.unmet -= 1
         if after.unit is step.unit and after.step.spot != step.step.spot:
             after.not_before = max(after.not_before, Ms(step.applied_at + step.rules.pause))
         release(turn, after)
+    step.let_go |= step.step.is_joint and step.rules.children is ChildGates.GATES
 
 
 def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool = False) -> None:
@@ -220,18 +265,19 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     again = Ms(turn.now + pause)
     step.unit.outdated |= step.rules.retry.refreshes
     step.unit.rescued = ()
-    turn.tell(Told.RETRY_PLANNED, step, reason=reason, sentence=sentence, until=again)
+    turn.tell(Told.RETRY_PLANNED, _speaker(step), reason=reason, sentence=sentence, until=again)
     steps = [step]
     if step.rules.retry.whole:
         steps += [one for one in step.unit.steps if one.state is StepState.PASSED]
     for one in steps:
         for after in one.after if one.state is StepState.PASSED else ():
-            after.unmet += 1  # of another unit, which may not have begun
+            if not _is_on_its_way(one, after):
+                after.unmet += 1  # of another unit, which may not have begun
         reset(one)
     rest(turn, step.unit)
     for one in steps:
         one.not_before = again
-        one.unmet = sum(_holds(before) for before in one.before)
+        one.unmet = sum(_holds(before, one) for before in one.before)
     if step.rules.retry.rescues and step.unit.rescues:
         step.unit.remedying = True
         _begin_rescues(turn, step.unit.rescues)
@@ -255,7 +301,7 @@ def _remedied(turn: Turn, unit: UnitRun) -> None:
     for one in unit.rescues:
         reset(one)
     for one in unit.rescues:
-        one.unmet = 1 + sum(_holds(before) for before in one.before)
+        one.unmet = 1 + sum(_holds(before, one) for before in one.before)
     start_unit(turn, unit)
 
 
@@ -269,6 +315,13 @@ def _leave_unremedied(turn: Turn, step: StepRun) -> None:
             turn.enter(one, StepState.SKIPPED, reason="Behind", sentence=sentence)
             settle_part(turn, one)
             skip_behind(turn, one)
+
+
+def _speaker(step: StepRun) -> StepRun:
+    """Of a joint nobody hears: the last step of its unit that has objects speaks for it."""
+    if not step.step.is_joint:
+        return step
+    return next((one for one in reversed(step.unit.steps) if not one.step.is_joint), step)
 
 
 def reset(step: StepRun) -> None:
@@ -301,6 +354,7 @@ def leave_out(turn: Turn, unit: UnitRun, trouble: Trouble) -> None:
     """A unit with a fault is not begun, nor is what waits for it, nor what it has for failures."""
     unit.rescues = []
     unit.failed = turn.rollout.failed = True
+    unit.left_for = trouble.sentence
     for step in unit.steps:
         if step.state is not StepState.WAITING:
             continue

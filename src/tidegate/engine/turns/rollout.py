@@ -125,6 +125,8 @@ class StepRun:
     part_of: StepRun | None = None
     broken: str = ""
     """One of those that did not pass."""
+    let_go: bool = False
+    """Units that begin with it have their own way from then on, though it be tried again."""
 
     @property
     def is_final(self) -> bool:
@@ -185,6 +187,8 @@ class UnitRun:
     failed: bool = False
     stopped: str = ""
     """Why nothing more of it is begun."""
+    left_for: str = ""
+    """Why it is left out."""
     ended: bool = False
 
     @property
@@ -221,7 +225,7 @@ class SlotsRun:
     group: str
     limit: int
     rests: bool = False
-    """Who has failed, or waits for its next try or for others, has no slot."""
+    """Who has failed, or waits for its next try or for who comes before it, has no slot."""
     under_way: int = 0
     failed: list[UnitId] = field(default_factory=list)
     """Units that have failed, and keep their slots: who says how many may break at once."""

@@ -17,7 +17,7 @@ from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.nearness import stand_before
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.source import DeclaredSource, GitSource, SourceObject, SourceRef
+from tidegate.model.source import DeclaredSource, Discovery, GitSource, SourceObject, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
@@ -130,9 +130,11 @@ def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
                 yield from _of_parts(found[1], scan, file) if found else ()
             if isinstance(source, GitSource):
                 yield _Wish(source.url, one.path, file)
-    for _, declared in scan.declared_below:
+    for file, declared in scan.declared_below:
         for each in declared.sets:
             yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
+        for made in declared.sources:
+            yield from _of_discovery(made.discovery, scan, file) if made.discovery else ()
 
 
 def _of_parts(made: DeclaredSource, scan: Scan, file: str) -> Iterator[_Wish]:
@@ -141,6 +143,14 @@ def _of_parts(made: DeclaredSource, scan: Scan, file: str) -> Iterator[_Wish]:
         found = scan.sources.find(one.source, file)
         if found and isinstance(found[1].source, GitSource):
             yield _Wish(found[1].source.url, one.folder, file)
+
+
+def _of_discovery(discovery: Discovery, scan: Scan, file: str) -> Iterator[_Wish]:
+    """Directories are looked for below the one that is named before the first braces."""
+    found = scan.sources.find(discovery.source, file)
+    if found and isinstance(found[1].source, GitSource):
+        above = discovery.pattern.partition("{")[0].rpartition("/")[0]
+        yield _Wish(found[1].source.url, above or ".", file)
 
 
 def _folders(files: Iterable[str]) -> set[str]:

@@ -22,9 +22,10 @@ from tidegate.documents import Document
 from tidegate.flows.discover.scan import Held, Scan, holders
 from tidegate.flows.rendering.trees import Data
 from tidegate.flows.rendering.units import data_of
+from tidegate.model.braces import may_be
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
-from tidegate.model.source import DeclaredSource, GitSource, LocalSource, SourceObject
+from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
 
@@ -115,7 +116,25 @@ class _Everywhere:
         if (known := self.above.get(named)) is not None:
             return known
         found = self.scan.sources.find(named, self.near)
-        return found[1] if found else None
+        return found[1] if found else self._discovered(named)
+
+    def _discovered(self, named: SourceObject) -> DeclaredSource | None:
+        """What generators may make of directories by this name; which one is not known yet."""
+        if named.kind != "ExternalArtifact":
+            return None
+        nearby = (one for declared in self.scan.declared.values() for one in declared.sources)
+        made = {
+            str(one.where): one for one in (*self.above.values(), *nearby) if _may_make(one, named)
+        }
+        if not made:
+            return None
+        first, *others = made.values()
+        return msgspec.structs.replace(first, others=tuple(others))
+
+
+def _may_make(one: DeclaredSource, named: SourceObject) -> bool:
+    near = one.discovery is not None and one.id.namespace == named.namespace
+    return near and may_be(one.id.name, named.name)
 
 
 def _known(data: Data) -> Data | None:
@@ -128,7 +147,11 @@ def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
     if declared.id.kind != "HelmChart" or not isinstance(request, Release):
         return request
     files = (ValuesFile(one, optional=declared.optional_values) for one in declared.values_files)
-    path = declared.id.chart if isinstance(declared.source, GitSource) else request.chart
+    path = (
+        declared.id.chart
+        if isinstance(declared.source, GitSource | BucketSource)
+        else request.chart
+    )
     return msgspec.structs.replace(
         request, chart=posixpath.normpath(path), defaults=tuple(files) or request.defaults
     )

@@ -38,7 +38,7 @@ from tidegate.model.rendering import (
     Request,
     Tool,
 )
-from tidegate.model.source import GitSource, LocalSource, Snapshot
+from tidegate.model.source import BucketSource, GitSource, LocalSource, Snapshot
 from tidegate.model.unit import UnitSource
 from tidegate.render.helm import ValueFiles, argo_layers, find_file_parameter
 from tidegate.render.helm.value_files import without_query
@@ -129,7 +129,9 @@ def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
         problem = f"there is no `{wanted.path}` in {wanted.source}"
         hint = "correct the path, or look whether the revision has it"
         raise SourceError("source.path", problem, where=Place(str(wanted.source)), hint=hint)
-    if isinstance(request, Release) and not isinstance(wanted.source, LocalSource | GitSource):
+    if isinstance(request, Release) and not isinstance(
+        wanted.source, LocalSource | GitSource | BucketSource
+    ):
         return msgspec.structs.replace(request, chart=_chart_in(root, request.chart))
     if not isinstance(request, Detected):
         return request

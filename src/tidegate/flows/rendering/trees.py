@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, SourceError
+from tidegate.errors import Place, SourceError, foreign
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import (
+    BucketSource,
     ChartSource,
     DeclaredSource,
     GitSource,
@@ -25,6 +26,7 @@ from tidegate.model.source import (
 )
 from tidegate.model.unit import UnitSource
 from tidegate.source import keyring_of_secret
+from tidegate.source.discovering import fill_portion, find_directory
 from tidegate.source.urls import read_git_url
 from tidegate.source.web import origin_of
 
@@ -51,6 +53,8 @@ async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: Fi
     source = declared.source
     if declared.problem or isinstance(source, SourceObject):
         raise _nowhere(declared.problem, declared.where)
+    if declared.discovery is not None:
+        declared = await _discovered(declared, workshop, find_data)
     parts = [(one, await _of_part(one, workshop, find_data)) for one in declared.portions]
     if source is None:
         return _named_after(declared, await workshop.put_together(None, parts), parts)
@@ -59,6 +63,8 @@ async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: Fi
     )
     name = f"Secret {declared.id.namespace}/{declared.secret}"
     keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
+    if isinstance(source, BucketSource):
+        return await workshop.fetch(source, None, keyring)  # it knows itself what is left out
     if not parts and not declared.sparse:
         return await workshop.fetch(source, declared.ignore, keyring)
     own = await workshop.fetch(source, None, keyring)
@@ -72,6 +78,25 @@ async def _of_part(portion: Portion, workshop: Workshop, find_data: FindData) ->
     if portion.declared is None:
         raise _nowhere(f"nothing here declares `{portion.source}`", portion.where)
     return await _of_object(portion.declared, workshop, find_data)
+
+
+async def _discovered(
+    declared: DeclaredSource, workshop: Workshop, find_data: FindData
+) -> DeclaredSource:
+    """The artifact of the one directory that is meant by its name."""
+    for one in (declared, *declared.others):
+        if (discovery := one.discovery) is None:
+            continue
+        if discovery.declared is None:
+            raise _nowhere(f"nothing here declares `{discovery.source}`", discovery.where)
+        tree = await _of_object(discovery.declared, workshop, find_data)
+        values = find_directory(discovery, tree.files, declared.id.name)
+        if values is not None:
+            portions = tuple(fill_portion(each, values) for each in one.portions)
+            return msgspec.structs.replace(one, portions=portions, discovery=None, others=())
+    pattern = declared.discovery.pattern if declared.discovery else ""
+    problem = f"no directory that fits `{foreign(pattern)}` makes `{declared.id.name}`"
+    raise _nowhere(problem, declared.where)
 
 
 def _named_after(
@@ -95,5 +120,7 @@ def _origin_of(source: SourceRef) -> str:
             return read_git_url(url).origin
         case ChartSource(repository=address) | OciSource(url=address):
             return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
+        case BucketSource(url=address):
+            return origin_of(address)
         case LocalSource():
             return ""

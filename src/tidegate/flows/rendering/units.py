@@ -329,28 +329,29 @@ class _Around:
         asked = self._details.substitution
         if asked is None:
             return Variables()
-        sources = [self._source(one) for one in asked.references]
+        sources = [self._source(one, at) for at, one in enumerate(asked.references)]
         return collect(sources, inline=asked.inline, where=self.unit.where)
 
-    def _source(self, one: DataReference) -> Source:
-        entries = self._entries(one)
+    def _source(self, one: DataReference, at: int) -> Source:
+        entries = self._entries(one, f"spec.postBuild.substituteFrom[{at}]")
         values = None if entries is None else _texts(entries)
         return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)
 
-    def _entries(self, one: DataReference) -> Data | None:
+    def _entries(self, one: DataReference, field: str = "") -> Data | None:
         """None where it is not known and need not be there."""
         entries = self._find(one.kind, self.unit.id.namespace, one.name)
         if entries is None and not one.optional:
-            raise self._unknown(one, "is not in the repository, or no key opens it")
+            raise self._unknown(one, "is not in the repository, or no key opens it", field)
         if entries is not None and one.kind == "Secret":
             self.has_secrets = True
             self.secrets |= {*secrets_of(entries)}
         return entries
 
-    def _unknown(self, one: DataReference, what: str) -> RenderError:
+    def _unknown(self, one: DataReference, what: str, field: str = "") -> RenderError:
         problem = f"`{self.unit.id}` needs {one.kind} `{one.name}`, which {what}"
         hint = "what it renders to is not known before; give the object in the repository"
-        return RenderError("render.data", problem, where=self.unit.where, hint=hint)
+        where = self.unit.where and replace(self.unit.where, field=field)
+        return RenderError("render.data", problem, where=where, hint=hint)
 
 
 def _texts(entries: Data) -> dict[str, str]:

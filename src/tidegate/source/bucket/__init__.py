@@ -1,0 +1,1 @@
+"""Buckets that speak as S3 does."""

@@ -1,0 +1,60 @@
+"""What is wrong with a generator of artifacts is told at its field, before anything is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.dialect.flux.generator import read_generator
+from tidegate.documents import read
+from tidegate.documents.dump import to_json
+from tidegate.model.finding import Severity
+from tidegate.model.objects import Json
+
+BAD: dict[str, tuple[str, str, str, str]] = {
+    "alias": ("@none/teams/{app}", "{app}", "pathPattern", "names no source of the generator"),
+    "open": ("@repo/teams/{app", "{app}", "pathPattern", "has a brace without the other one"),
+    "empty": ("@repo/teams/{}", "x", "pathPattern", "has no name between two braces"),
+    "twice": ("@repo/{app}/{app}", "{app}", "pathPattern", "has a name in braces twice"),
+    "label": ("@repo/teams/{_app}", "{_app}", "pathPattern", "has `_app`, which cannot be the key"),
+    "strange": ("@repo/teams/{app}", "{b}", "artifacts[0].name", "has `{b}`, which `pathPattern`"),
+}
+
+
+def generator(pattern: str, name: str, source: str = "@repo/teams/{app}/**") -> Json:
+    return {
+        "apiVersion": "source.extensions.fluxcd.io/v1beta1",
+        "kind": "ArtifactGenerator",
+        "metadata": {"name": "parts", "namespace": "apps"},
+        "spec": {
+            "sources": [{"alias": "repo", "kind": "GitRepository", "name": "platform"}],
+            "pathPattern": pattern,
+            "artifacts": [{"name": name, "copy": [{"from": source, "to": "@artifact/"}]}],
+        },
+    }
+
+
+@pytest.mark.parametrize("which", BAD)
+def test_a_pattern_that_is_not_written_well_is_an_error_at_its_field(which: str) -> None:
+    pattern, name, field, sentence = BAD[which]
+    source = "@repo/teams/**" if which != "strange" else "@repo/teams/{app}/**"
+    (document,) = read(to_json(generator(pattern, name, source)), "a.yaml")
+
+    found = read_generator(document, "apps")
+
+    errors = [one for one in found.findings if one.severity is Severity.ERROR]
+    assert any(
+        one.where is not None and one.where.field == f"spec.{field}" and sentence in one.sentence
+        for one in errors
+    ), errors
+    assert all(one.code == "flux.artifact" for one in errors)
+
+
+def test_a_pattern_names_its_source_and_what_is_made_of_each_directory() -> None:
+    (document,) = read(to_json(generator("@repo/teams/{app}", "{app}-x")), "a.yaml")
+
+    (made,) = read_generator(document, "apps").sources
+
+    assert made.discovery is not None
+    assert (made.discovery.pattern, made.discovery.name) == ("teams/{app}", "{app}-x")
+    assert str(made.discovery.source) == "GitRepository/apps/platform"
+    assert made.problem == ""

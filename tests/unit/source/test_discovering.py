@@ -1,0 +1,55 @@
+"""Which directory is meant by the name of an artifact."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.errors import SourceError
+from tidegate.model.braces import braces_shape, fill_braces, may_be, names_in_braces
+from tidegate.model.source import Discovery, SourceObject
+from tidegate.source.discovering import find_directory
+
+REPO = SourceObject("GitRepository", "flux-system", "platform")
+FILES = ("apps/Auth/envs/dev/a.yaml", "apps/pay/envs/prod/deep/b.yaml", "apps/pay/c.yaml", "d.yaml")
+
+
+def looking(pattern: str, name: str) -> Discovery:
+    return Discovery(source=REPO, pattern=pattern, name=name)
+
+
+def test_a_directory_is_known_by_the_name_that_it_makes() -> None:
+    both = looking("apps/{app}/envs/{env}", "{app}-{env}")
+
+    assert find_directory(both, FILES, "auth-dev") == {"app": "Auth", "env": "dev"}
+    assert find_directory(both, FILES, "pay-prod") == {"app": "pay", "env": "prod"}
+    assert find_directory(both, FILES, "pay-dev") is None
+    assert find_directory(looking("apps", "all"), FILES, "all") == {}, "nothing is in braces"
+    assert find_directory(looking("{top}", "{top}"), FILES, "apps") == {"top": "apps"}
+    assert find_directory(looking("{top}", "{top}"), FILES, "d.yaml") is None, "it is a file"
+    assert find_directory(looking("a+s/{app}", "{app}"), FILES, "pay") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (("apps/Pay/a.yaml", "apps/pay/b.yaml"), "both make `pay`"),
+        (("apps/-pay/a.yaml",), "cannot be a label"),
+        (("apps/pay_1/a.yaml",), "or the name of an object"),
+        ((f"apps/{'a' * 64}/a.yaml",), "cannot be a label"),
+    ],
+)
+def test_one_directory_that_cannot_be_keeps_all_from_being_made(
+    files: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(SourceError, match=told):
+        find_directory(looking("apps/{app}", "{app}"), (*files, "apps/fine/c.yaml"), "fine")
+
+
+def test_names_in_braces() -> None:
+    assert names_in_braces("apps/{app}/{env_2}") == (["app", "env_2"], "")
+    assert names_in_braces("apps/{app}}")[1] == "has a brace without the other one"
+    assert names_in_braces("apps/{app-1}")[1] == "has no name between two braces"
+    assert fill_braces("a-{b}-{b}", {"b": "{c}"}) == "a-{c}-{c}"
+    assert braces_shape("a.b/{c}").fullmatch("axb/c") is None
+    assert may_be("{a}-{b}", "x-y-z")
+    assert not may_be("{a}-{b}", "x")
