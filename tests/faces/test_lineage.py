@@ -111,7 +111,7 @@ def test_who_is_traced_and_not_there_is_told_with_who_may_be_meant(tmp_path: Pat
     name = tidegate("trace", "deployment", "red-wb", "-C", root)
     kind = tidegate("trace", "deploymnt", "red-web", "-C", root)
     tree = tidegate("tree", "app", "tems", "-C", root)
-    noun = tidegate("tree", "aplication", "teams", "-C", root)
+    noun = tidegate("tree", "applicationz", "teams", "-C", root)
 
     assert {one.returncode for one in (name, kind, tree, noun)} == {2}
     assert "error[words.object]: no unit here brings a deployment `red-wb`" in name.stderr

@@ -27,10 +27,10 @@ TEMPLATE = """\
 STEPS = "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n"
 GO = "  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
 FAULTS = {
-    "an unknown generator": ("  generators:\n  - lsit: {} # here\n" + TEMPLATE, "set-generator"),
+    "an unknown generator": ("  generators:\n  - lists: {} # here\n" + TEMPLATE, "set-generator"),
     "an unknown generator inside": (
         "  generators:\n  - matrix:\n      generators:\n      - list: {elements: [{name: a}]}\n"
-        "      - gti: {} # here\n" + TEMPLATE,
+        "      - gits: {} # here\n" + TEMPLATE,
         "set-generator",
     ),
     "three in a matrix": (

@@ -8,8 +8,9 @@ from functools import partial
 import msgspec
 
 from tidegate.engine import vocabulary as words
+from tidegate.engine.expanding import expand, named_trouble
 from tidegate.engine.forgetting import forget_deleted, forget_hooks
-from tidegate.engine.opening import reopen_rollout, reopen_unit
+from tidegate.engine.opening import reopen_unit
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
 from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
@@ -22,9 +23,9 @@ from tidegate.model.journal import Entry
 from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Fragment, Plan, Step, items_of
+from tidegate.model.plan import Step, items_of
 from tidegate.model.unit import UnitId
-from tidegate.world.calls import Get, Local
+from tidegate.world.calls import Get
 from tidegate.world.facts import (
     Done,
     Invalid,
@@ -33,7 +34,6 @@ from tidegate.world.facts import (
     Missing,
     Outcome,
     Refusal,
-    Said,
     Sent,
 )
 
@@ -76,7 +76,7 @@ class Deeds:
             ):
                 self._do_to_objects(command)
             case words.Expand():
-                self._errands.run(self._expand(site.steps[command.step]), self._hear)
+                self._errands.run(expand(self._site, site.steps[command.step]), self._hear)
             case words.Take() | words.LetGo() | words.AwaitApproval() | words.Refresh():
                 self._do_to_unit(command)
             case words.Remember():
@@ -146,7 +146,7 @@ class Deeds:
         if opening is None:
             return words.Taken(name)
         for fault in opening.faults:
-            return words.Taken(name, trouble=_named(fault))
+            return words.Taken(name, trouble=named_trouble(fault))
         return words.Taken(name, opening.plan)
 
     def _held(self, taken: words.Taken | None) -> None:
@@ -195,7 +195,7 @@ class Deeds:
             return words.Checked(step.id, trouble=unserved)
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
-            return words.Checked(step.id, trouble=_named(fault))
+            return words.Checked(step.id, trouble=named_trouble(fault))
         writes = any(map(site.is_written, examined)) or site.ledgers.opens(step)
         if writes and (yield from site.take(step.unit)):
             if step.unit in site.holds.lost:
@@ -238,7 +238,7 @@ class Deeds:
     def _foresaw(self, faults: list[Fault]) -> None:
         for fault in faults:
             step = fault[0]
-            self._hear(words.Foreseen(step.id, step.digest, _named(fault)))
+            self._hear(words.Foreseen(step.id, step.digest, named_trouble(fault)))
 
     def _bring_into_view(
         self, spots: list[Spot], brought: Container[Kind] = ()
@@ -359,21 +359,6 @@ class Deeds:
     def _probed(self, command: words.Probe, trouble: words.Trouble | None) -> None:
         self._hear(words.Probed(command.step, command.spot, trouble))
 
-    def _expand(self, step: Step) -> Errand[words.Expanded]:
-        site = self._site
-        (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
-        if not isinstance(outcome, Said):
-            return words.Expanded(step.id, trouble_of(outcome))
-        site.expanded.add(step.id)
-        asked = Plan.of(msgspec.json.decode(outcome.body, type=Fragment))
-        site.enlist(asked.units, asked.steps, digest=asked.digest)
-        opening = yield from reopen_rollout(site, asked)
-        for fault in opening.faults:
-            return words.Expanded(step.id, _named(fault))
-        plan = opening.plan
-        part = Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
-        return words.Expanded(step.id, part, opening.due)
-
     def _remember(self, command: words.Remember) -> None:
         site = self._site
         forget_deleted(site, site.steps[command.step])
@@ -402,9 +387,3 @@ class Deeds:
         freeing = let_go(command.hooks, site.outlook, site.world.now)
         yield from acting_as(identity, freeing)
         return words.Journaled(command.step)
-
-
-def _named(fault: Fault) -> words.Trouble:
-    """A trouble of a step, which names the object."""
-    _, ref, trouble = fault
-    return words.Trouble(trouble.reason, f"{ref}: {trouble.sentence}", trouble.final)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.engine.turns.linking import add, add_items, link, link_all
 from tidegate.engine.turns.ordering import (
-    add,
-    add_items,
     close_expanded,
     failed,
     leave_out,
-    link,
-    link_all,
     release_all,
     rescue,
     start_unit,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
+from tidegate.engine.turns.linking import add, holds, is_on_its_way
+from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import NOT_NEEDED, StepState, Told
 from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of, public_digest
+from tidegate.model.plan import public_digest
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 
@@ -28,64 +28,6 @@ def begin(turn: Turn, heard: Begun) -> None:
     for name in heard.under_way:
         keep_slot(rollout.units[name])
     release_all(turn, runs, heard.due)
-
-
-def add(rollout: Rollout, plan: Plan | Fragment) -> list[StepRun]:
-    """Take units, steps and edges into the rollout; ends of edges must be known by then."""
-    for slots in plan.slots:
-        rollout.slots.setdefault(slots.group, SlotsRun(slots.group, slots.limit, slots.rests))
-    for unit in plan.units:
-        if unit.id not in rollout.units:
-            rollout.running += 1
-            slots_of_unit = rollout.slots.get(unit.group)
-            rollout.units[unit.id] = UnitRun(unit, unit.policy.semantics, slots_of_unit)
-    runs = [_add_step(rollout, step) for step in plan.steps if step.id not in rollout.steps]
-    link_all(rollout, plan.edges)
-    return runs
-
-
-def _add_step(rollout: Rollout, step: Step) -> StepRun:
-    unit = rollout.units[step.unit]
-    run = rollout.steps[step.id] = StepRun(step, unit)
-    unit.steps.append(run)
-    unit.unfinished += 1
-    add_items(rollout, run)
-    if step.rescues:
-        run.unmet += 1
-        unit.rescues.append(run)
-    return run
-
-
-def add_items(rollout: Rollout, run: StepRun) -> None:
-    for item in items_of(run.step):
-        spot = Spot(run.step.cluster, item.ref)
-        run.items.append(ItemRun(item, spot, run))
-        run.unit.hooked = run.unit.hooked or item.hook is not None
-        rollout.items.setdefault(spot, []).append(run.items[-1])
-
-
-def link_all(rollout: Rollout, edges: Iterable[Edge]) -> None:
-    for edge in edges:
-        link(rollout.steps[edge.before], rollout.steps[edge.after])
-
-
-def link(before: StepRun, after: StepRun) -> None:
-    before.after.append(after)
-    after.before.append(before)
-    after.unmet += _holds(before, after)
-
-
-def _holds(before: StepRun, after: StepRun) -> bool:
-    """Whether what comes before holds what comes after; a failure may not, by the policy."""
-    through = before.state is StepState.FAILED and before.unit.unit.policy.carries_on
-    return (
-        before.state is not StepState.PASSED and not through and not _is_on_its_way(before, after)
-    )
-
-
-def _is_on_its_way(before: StepRun, after: StepRun) -> bool:
-    """Whether a step is of a unit that another has brought, and that goes on by itself since."""
-    return before.let_go and after.unit is not before.unit
 
 
 def release(turn: Turn, step: StepRun) -> None:
@@ -227,7 +169,7 @@ def free(turn: Turn, step: StepRun) -> None:
     """Let go of what waits for a step."""
     settle_part(turn, step)
     for after in (one for one in step.after if one.state is StepState.WAITING):
-        if _is_on_its_way(step, after):
+        if is_on_its_way(step, after):
             continue
         after.unmet -= 1
         if after.unit is step.unit and after.step.spot != step.step.spot:
@@ -271,13 +213,13 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
         steps += [one for one in step.unit.steps if one.state is StepState.PASSED]
     for one in steps:
         for after in one.after if one.state is StepState.PASSED else ():
-            if not _is_on_its_way(one, after):
+            if not is_on_its_way(one, after):
                 after.unmet += 1  # of another unit, which may not have begun
         reset(one)
     rest(turn, step.unit)
     for one in steps:
         one.not_before = again
-        one.unmet = sum(_holds(before, one) for before in one.before)
+        one.unmet = sum(holds(before, one) for before in one.before)
     if step.rules.retry.rescues and step.unit.rescues:
         step.unit.remedying = True
         _begin_rescues(turn, step.unit.rescues)
@@ -301,7 +243,7 @@ def _remedied(turn: Turn, unit: UnitRun) -> None:
     for one in unit.rescues:
         reset(one)
     for one in unit.rescues:
-        one.unmet = 1 + sum(_holds(before, one) for before in one.before)
+        one.unmet = 1 + sum(holds(before, one) for before in one.before)
     start_unit(turn, unit)
 
 
