@@ -6,8 +6,8 @@ import msgspec
 
 from tidegate.engine import vocabulary as words
 from tidegate.engine.opening import reopen_rollout
-from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.writing import trouble_of
 from tidegate.engine.site import Site
 from tidegate.model.plan import Fragment, Plan, Step

@@ -44,7 +44,7 @@ FOREIGN = frozenset(
     ]
 )
 """Functions that Argo CD does not have."""
-_OWN = re.compile(r"templates/_(\d+)\.tpl")
+_OWN = re.compile(r"(?:.*/)?templates/_(\d+)\.tpl")
 MISSING = re.compile("map has no entry for key|nil data; no entry for key|can't evaluate field")
 _ACTION = re.compile(
     r"(\{\{-?\s*/\*.*?\*/\s*-?\}\})"
