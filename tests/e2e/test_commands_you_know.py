@@ -129,7 +129,7 @@ def helm_release(name: str) -> Body:
 
 
 @pytest.mark.kube
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_every_command_of_ours_does_what_the_page_says(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:

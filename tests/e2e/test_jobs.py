@@ -16,7 +16,7 @@ from tests.fakes.repositories import deployment, job, setting
 from tests.fakes.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)
 
 

@@ -16,7 +16,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part, text
 
 __all__ = ["cluster", "fleet"]
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 

@@ -18,7 +18,7 @@ from tests.fakes.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import SECOND, parse_moment
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)
 
 
