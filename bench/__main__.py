@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from bench import (
@@ -26,7 +27,7 @@ from bench import (
     starting,
     units,
 )
-from tidegate.flows import spare_collections
+from tidegate.cli.main import COLLECTS_AFTER
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
@@ -40,7 +41,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no `{unknown[0]}`; there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2
-    spare_collections()  # as every command does
+    gc.set_threshold(*COLLECTS_AFTER)  # as every command does
     for name in names or BENCHES:
         bench = BENCHES[name]
         print(f"{name}: {(bench.__doc__ or '').splitlines()[0]}", flush=True)

@@ -26,6 +26,12 @@ from tidegate.cli.main import cli
 from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
 
 PLATFORM = ROOT / "examples" / "platform"
+# A shell that starts us in the background has SIGINT ignored, and children inherit that.
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("tidegate", run_name="__main__", alter_sys=True)
+"""
 
 
 def one_app(root: Path) -> Repository:
@@ -76,7 +82,7 @@ async def test_what_is_watched_is_shown_again_when_the_cluster_has_changed(
     async with served_cluster(tmp_path) as cluster:
         target = ("-C", made.root, "--kubeconfig", tmp_path / KUBECONFIG)
         watching = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tidegate", *words, "--watch", *map(str, target)),
+            *(sys.executable, "-c", INTERRUPTIBLE, *words, "--watch", *map(str, target)),
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
             stdout=asyncio.subprocess.PIPE,
         )

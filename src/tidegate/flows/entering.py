@@ -7,7 +7,7 @@ async with open_found(pointed, target, setting) as (session, found):
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -98,15 +98,14 @@ class Found:
     def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
         """What is said of these units alone."""
         spots = {spot_of(one.unit.where) for one in members if one.unit.where}
-        return tuple(one for one in self.findings if spot_of(one.where) in spots)
+        return tuple(one for one, spot in self._placed() if spot in spots)
 
     @property
     def findings_by_place(self) -> dict[tuple[str, int], tuple[Finding, ...]]:
-        """By file and line, what is said of the unit that stands there."""
+        """By file and line, what is said of the unit that begins there."""
         found: dict[tuple[str, int], list[Finding]] = {}
-        for one in self.findings:
-            if one.where is not None:
-                found.setdefault(spot_of(one.where), []).append(one)
+        for one, spot in self._placed():
+            found.setdefault(spot, []).append(one)
         return {spot: tuple(said) for spot, said in found.items()}
 
     @property
@@ -115,20 +114,26 @@ class Found:
         return self.at_fault_for()
 
     def at_fault_for(self, codes: Collection[str] = ()) -> dict[UnitId, str]:
-        """The same, for errors with these codes alone: it is the last that begins before one."""
-        begins: dict[str, list[tuple[int, UnitId]]] = {}
+        """The same, for errors with these codes alone."""
+        units = {spot_of(one.unit.where): one.unit.id for one in self.members if one.unit.where}
+        faults: dict[UnitId, str] = {}
+        for finding, spot in self._placed():
+            counts = not codes or finding.code in codes
+            if finding.severity is Severity.ERROR and counts and spot in units:
+                faults.setdefault(units[spot], finding.sentence)
+        return faults
+
+    def _placed(self) -> Iterator[tuple[Finding, tuple[str, int]]]:
+        """Findings with a place, each with that of the last unit which begins before it there."""
+        begins: dict[str, list[int]] = {}
         for unit in (one.unit for one in self.members):
             if unit.where is not None and unit.where.line:
-                begins.setdefault(unit.where.name, []).append((unit.where.line, unit.id))
-        faults: dict[UnitId, str] = {}
-        for finding in self.findings:
-            place = finding.where
-            counts = not codes or finding.code in codes
-            if finding.severity is Severity.ERROR and place is not None and counts:
-                before = [one for one in begins.get(place.name, ()) if one[0] <= place.line]
-                if before:
-                    faults.setdefault(max(before)[1], finding.sentence)
-        return faults
+                begins.setdefault(unit.where.name, []).append(unit.where.line)
+        for one in self.findings:
+            if one.where is not None:
+                lines = begins.get(one.where.name, ())
+                before = [line for line in lines if line <= one.where.line]
+                yield one, (one.where.name, max(before, default=one.where.line))
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""

@@ -9,7 +9,7 @@ from msgspec import structs
 from tidegate.errors import Place, TidegateError, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.report.places import seen, seen_within
+from tidegate.report.places import seen, seen_text, seen_within
 
 NOWHERE = Place("")
 
@@ -53,18 +53,22 @@ def seen_finding(one: Finding) -> Finding:
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Each once, errors first, in the order of their places; the same of several places is one."""
-    ordered = map(seen_finding, in_order(findings))
-    places: dict[Finding, list[Finding]] = {}
-    for one in ordered:
-        places.setdefault(structs.replace(one, where=None), []).append(one)
+    places: dict[Finding, list[Place]] = {}
+    for one in in_order(findings):
+        same = places.setdefault(structs.replace(one, where=None), [])
+        same += [one.where] if one.where is not None else []
     for one, same in places.items():
-        yield f"{one.severity.value}[{one.code}]: {foreign(one.sentence)}"
-        for where in (each.where for each in same if each.where is not None):
-            yield f"  at {foreign(str(where))}"
+        yield f"{one.severity.value}[{one.code}]: {_said(one.sentence)}"
+        yield from (f"  at {seen_text(foreign(str(where)))}" for where in same)
         if one.why:
-            yield f"  why: {foreign(one.why)}"
+            yield f"  why: {_said(one.why)}"
         if one.fix:
-            yield f"  hint: {foreign(one.fix)}"
+            yield f"  hint: {_said(one.fix)}"
+
+
+def _said(sentence: str) -> str:
+    """Short as it was written; files as the user would write them, which may be long."""
+    return seen_within(foreign(sentence))
 
 
 def finding_document(one: Finding) -> dict[str, Json]:
