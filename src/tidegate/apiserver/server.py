@@ -286,14 +286,20 @@ class ApiServer:
 
 
 def _runs(live: Live, wanted: Logs) -> bool:
-    """Whether the container that is meant may print more."""
+    """Whether the container that is meant may print more: it runs, or has not begun yet."""
     pod: dict[str, Json] = msgspec.json.decode(live.body)
     statuses = (
         *mappings(pod, "status", "initContainerStatuses"),
         *mappings(pod, "status", "containerStatuses"),
     )
-    meant = (one for one in statuses if wanted.container in {"", text(one, "name")})
-    return any(bool(mapping(one, "state", "running")) for one in meant)
+    meant = [one for one in statuses if wanted.container in {"", text(one, "name")}]
+    if not meant:
+        return text(pod, "status", "phase", default="Pending") == "Pending"
+    return any(
+        mapping(one, "state", "running")
+        or not (mapping(one, "state", "terminated") or mapping(one, "lastState", "terminated"))
+        for one in meant
+    )
 
 
 def _success(asked: HttpAsked) -> bytes:
