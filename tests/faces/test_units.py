@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -133,6 +134,14 @@ def test_a_directory_above_charts_says_what_to_point_at() -> None:
     assert ran.stderr.startswith("error[render.several]: `charts` holds several things to render")
     assert "point at one of: " in ran.stderr
     assert "`charts/laravel`" in ran.stderr
+
+
+def test_every_example_is_named_to_point_at() -> None:
+    ran = tidegate_in(ROOT, "plan", "examples")
+
+    named = {one.split("/")[1] for one in re.findall(r"`(examples/[^`]+)`", ran.stderr)}
+    examples = {one.name for one in (ROOT / "examples").iterdir() if one.is_dir()}
+    assert named == examples - {"__pycache__", "runs", "seen"}, "records are no examples"
 
 
 def test_a_directory_above_repositories_says_what_to_point_at() -> None:

@@ -9,7 +9,7 @@ from tidegate.errors import Place, RenderError
 from tidegate.flows.discover.scan import Scan, tops
 from tidegate.model.finding import Finding, Severity
 
-MOST_NAMED = 12
+MOST_NAMED = 100
 
 
 def things_below(scan: Scan, repositories: Iterable[str] = ()) -> list[str]:
