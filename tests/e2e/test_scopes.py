@@ -1,0 +1,59 @@
+"""Kinds in no namespace are written to none: a real server says where an object is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.tidegate_command import Tidegate
+from tidegate.model.reading import mapping
+
+pytestmark = pytest.mark.kube
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+GROUP = "cert-manager.io"
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"clusterissuers.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "names": {"kind": "ClusterIssuer", "plural": "clusterissuers"},
+        "scope": "Cluster",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+    },
+}
+ISSUER = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ClusterIssuer",
+    "metadata": {"name": "scopes-issuer"},
+    "spec": {"selfSigned": {}},
+}
+SETTING = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scopes-setting"}}
+
+
+async def test_a_cluster_wide_kind_of_the_plan_gets_no_namespace(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    folder = tmp_path / "part"
+    folder.mkdir()
+    for name, body in (("definition", DEFINITION), ("issuer", ISSUER), ("setting", SETTING)):
+        (folder / f"{name}.json").write_text(json.dumps(body))
+    words = ("--kubeconfig", plane.kubeconfig("admin"), "--namespace", "default")
+    user = Tidegate(tmp_path)
+
+    planned = await user.run("plan", folder, *words)
+    synced = await user.run("sync", folder, *words, "--yes", "--timeout", "3s")
+    found = kubectl(
+        plane.kubeconfig("admin"), "get", "clusterissuer", "scopes-issuer", "-o", "json"
+    )
+    ended = await user.run("delete", folder, *words, "--yes", "--yes-delete-contents")
+
+    assert "create    ClusterIssuer scopes-issuer" in planned.stdout
+    assert "create    ConfigMap default/scopes-setting" in planned.stdout
+    assert "waits for ClusterIssuer scopes-issuer" in synced.stdout, "nobody sets it up"
+    assert "namespace" not in mapping(json.loads(found), "metadata")
+    assert ended.code == 0, ended.stdout + ended.stderr
