@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.doing import Doing
@@ -9,6 +11,7 @@ from tidegate.cli.naming import find_families
 from tidegate.cli.nouns import ALIASES, NOUNS, UNITS
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
+from tidegate.cli.window import room_on
 from tidegate.flows.entering import Found
 from tidegate.flows.named import find_named
 from tidegate.flows.session import Session
@@ -37,7 +40,11 @@ def show_events(about: tuple[str, str], types: str, told: Given, doing: Doing) -
     shown = [row for row in rows if not wanted or row.type.lower() in wanted]
     if not shown:
         note("there are no such Events: a cluster forgets them after a while")
-    lines = event_lines(shown, now, everywhere=not told["home"]) if shown else ()
+    lines = (
+        event_lines(shown, now, everywhere=not told["home"], room=room_on(sys.stdout))
+        if shown
+        else ()
+    )
     options.show(told["output"], map(event_document, shown), lines)
     return options.say_findings(found.findings)
 

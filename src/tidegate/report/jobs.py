@@ -12,6 +12,8 @@ from tidegate.report.proof import stamped
 from tidegate.report.tables import table_lines
 
 HEADS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
+SPARED = ("HOOK", "FINISHED", "STEP", "UNIT")
+"""Columns that are left out first where there is little room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class JobRow:
     finished: Ms | None = None
 
 
-def job_lines(rows: Iterable[JobRow]) -> Iterator[str]:
+def job_lines(rows: Iterable[JobRow], room: int | None = None) -> Iterator[str]:
     cells = [
         (
             str(row.unit),
@@ -38,7 +40,10 @@ def job_lines(rows: Iterable[JobRow]) -> Iterator[str]:
         )
         for row in rows
     ]
-    yield from table_lines(HEADS, cells) if cells else ("there are no Jobs and no hooks here",)
+    if not cells:
+        yield "there are no Jobs and no hooks here"
+        return
+    yield from table_lines(HEADS, cells, room, SPARED)
 
 
 def job_document(row: JobRow) -> dict[str, Json]:

@@ -17,6 +17,8 @@ from tidegate.report.tables import table_lines
 
 SCHEMA = "tidegate.dev/verify/v1"
 HEADS = ("WAVE", "UNIT", "STATUS", "BEGAN", "READY", "ORDER")
+SPARED = ("STATUS", "BEGAN", "READY")
+"""Columns that are left out first where there is little room."""
 MOST_NAMED = 10
 
 
@@ -61,10 +63,10 @@ class OrderProof:
         return "unproven" if self.having(PairState.UNPROVEN) else "kept"
 
 
-def proof_lines(proof: OrderProof) -> Iterator[str]:
+def proof_lines(proof: OrderProof, room: int | None = None) -> Iterator[str]:
     """A table of units, then what is not as it should be, then all in one sentence."""
     start = proof.head.at if proof.is_recorded else None
-    yield from table_lines(HEADS, [_cells(one, start) for one in proof.units])
+    yield from table_lines(HEADS, [_cells(one, start) for one in proof.units], room, SPARED)
     names = _PairNames(proof.head)
     for pair in proof.having(PairState.BROKEN):
         yield f"broken: {names.tell(pair)}"

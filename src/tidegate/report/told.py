@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 
 import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
+from tidegate.report.rollout.rows import cells
 from tidegate.report.tables import table_lines
 
 HEADS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+INDENT = "    "
 HOUR, DAY = Ms(60 * MINUTE), Ms(24 * 60 * MINUTE)
 
 
@@ -36,14 +39,28 @@ class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
 
 
-def event_lines(rows: Sequence[EventRow], now: Ms, *, everywhere: bool) -> Iterator[str]:
-    """A table; with `everywhere` each says its namespace."""
-    heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
-    cells = [
+def event_lines(
+    rows: Sequence[EventRow], now: Ms, *, everywhere: bool, room: int | None = None
+) -> Iterator[str]:
+    """A table; with `everywhere` each says its namespace.
+
+    With too little room a message stands below its line.
+    """
+    first = 0 if everywhere else 1
+    heads = ("NAMESPACE", *HEADS)[first:]
+    rows_of = [
         (row.namespace, age(Ms(now - row.at)), row.type, row.reason, row.object, _message(row))
         for row in rows
     ]
-    yield from table_lines(heads, [one[0 if everywhere else 1 :] for one in cells])
+    lines = [*table_lines(heads, [one[first:] for one in rows_of])]
+    if room is None or max(map(cells, lines)) <= room:
+        yield from lines
+        return
+    head, *shorter = table_lines(heads[:-1], [one[first:-1] for one in rows_of], room)
+    yield head
+    for line, one in zip(shorter, rows_of, strict=True):
+        yield line
+        yield from wrap(one[-1], room, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
 def _message(row: EventRow) -> str:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tidegate.flows.recording import read_run
+from tidegate.flows.verifying import verify_record
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.report.applications import (
     ApplicationRow,
@@ -18,8 +22,12 @@ from tidegate.report.applications import (
     list_lines,
     resource_lines,
 )
+from tidegate.report.jobs import JobRow, job_lines
+from tidegate.report.lineage import TreeNode, trace_lines, tree_lines
+from tidegate.report.proof import proof_lines
 from tidegate.report.reconciled import ReconciledRow, reconciled_lines
 from tidegate.report.rollout.rows import cells
+from tidegate.report.told import ContainerLog, EventRow, event_lines, log_lines
 
 SCREENS = Path(__file__).parents[2] / "data" / "screens"
 COMMIT = "4f2a9c1be07d5512a9a1b02c3d4e5f6071829304"
@@ -97,6 +105,75 @@ LAYERS = (
     ),
 )
 
+DEV = UnitId("Application", "", "argocd", "fineract-dev-database-init")
+JOBS = (
+    JobRow(
+        unit=DEV,
+        step="PreSync wave 6",
+        ref=Ref(Kind("batch", "v1", "Job"), "fineract-dev", "fineract-schema-migration"),
+        is_hook=True,
+        status="Healthy",
+        finished=Ms(1_794_909_600_000),
+    ),
+    JobRow(
+        unit=DEV,
+        step="wave 0",
+        ref=Ref(Kind("batch", "v1", "Job"), "fineract-dev", "reindex"),
+        is_hook=False,
+        status="Progressing",
+    ),
+)
+NOW = Ms(1_794_913_200_000)
+EVENTS = (
+    EventRow(
+        at=Ms(NOW - 7_200_000),
+        type="Normal",
+        reason="ReconciliationSucceeded",
+        namespace="flux-system",
+        object="Kustomization/infrastructure",
+        message=f"Applied revision: main@sha1:{COMMIT}",
+    ),
+    EventRow(
+        at=Ms(NOW - 45_000),
+        type="Warning",
+        reason="BackOff",
+        namespace="database",
+        object="Pod/postgresql-0",
+        message='Back-off pulling image "postgres:99": not found',
+        times=7,
+    ),
+)
+LOGS = (
+    ContainerLog(
+        owner=Ref(Kind("batch", "v1", "Job"), "shop", "migrate"),
+        pod=Ref(Kind("", "v1", "Pod"), "shop", "migrate-x7x2p"),
+        container="migrate",
+        state="Error",
+        lines=("waiting for changelog lock", "Could not acquire change log lock"),
+    ),
+)
+TREE = TreeNode(
+    "Kustomization/flux-system/flux-system",
+    "",
+    (
+        TreeNode("GitRepository/flux-system/flux-system"),
+        TreeNode(
+            "Kustomization/flux-system/databases",
+            "",
+            (
+                TreeNode("StatefulSet/database/postgresql", "wave 0"),
+                TreeNode("Job/database/prepare", "PreSync"),
+            ),
+        ),
+    ),
+)
+TRACE = (
+    (("Object", "Deployment/web"), ("Namespace", "shop"), ("File", "apps/web/all.yaml:1:1")),
+    (("Kustomization", "apps"), ("Namespace", "flux-system"), ("Path", "./apps/web")),
+    (("GitRepository", "platform"), ("URL", "https://git.example.com/shop/platform.git")),
+)
+RUN = verify_record(read_run(Path(__file__).parents[3] / "examples" / "runs" / "first.jsonl"))
+
 Lines = Callable[[int], Iterator[str]]
 VIEWS: dict[str, Lines] = {
     "app-list": lambda room: list_lines(APPS, room),
@@ -105,6 +182,13 @@ VIEWS: dict[str, Lines] = {
     "app-history": lambda _: history_lines(KEYCLOAK),
     "get-kustomizations": lambda room: reconciled_lines(LAYERS, everywhere=False, room=room),
     "get-all-namespaces": lambda room: reconciled_lines(LAYERS, everywhere=True, room=room),
+    "jobs-list": lambda room: job_lines(JOBS, room),
+    "events": lambda room: event_lines(EVENTS, NOW, everywhere=False, room=room),
+    "events-everywhere": lambda room: event_lines(EVENTS, NOW, everywhere=True, room=room),
+    "verify": lambda room: proof_lines(RUN, room),
+    "logs": lambda _: log_lines(LOGS),
+    "tree": lambda _: tree_lines(TREE),
+    "trace": lambda _: trace_lines(TRACE),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -10,6 +11,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import PLACE
 from tidegate.cli.unit_options import NARROWING, TARGET, UNIT, WATCHING, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
@@ -51,7 +53,7 @@ def list_(**told: Unpack[Given]) -> int:
     found, rows = in_found(pointed_of(told["place"], told), told, _list)
     doing.clear()
     say_target(told)
-    options.show(told["output"], map(job_document, rows), job_lines(rows))
+    options.show(told["output"], map(job_document, rows), job_lines(rows, room_on(sys.stdout)))
     return options.say_findings(found.findings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -19,6 +20,7 @@ from tidegate.cli.unit_options import (
     Given,
     takes,
 )
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -67,7 +69,7 @@ def verify(what: str, **told: Unpack[Given]) -> int:
     doing.clear()
     say_target(told, target)
     _say_of_record(run, told)
-    options.show(told["output"], [proof_document(proof)], proof_lines(proof))
+    options.show(told["output"], [proof_document(proof)], proof_lines(proof, room_on(sys.stdout)))
     code = BROKEN if proof.is_broken else MISSING if proof.missing else 0
     return max(code, options.say_findings(findings))
 
