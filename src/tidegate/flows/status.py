@@ -13,7 +13,7 @@ from tidegate.flows.preview import preview_with_lives
 from tidegate.flows.session import Session
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref, Spot
-from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.plan import Plan, Step, own_items_of
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import ask
@@ -105,4 +105,4 @@ def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _kept(step: Step) -> list[Spot]:
     """The objects of a step that stay; hooks are run, and not kept."""
-    return [Spot(step.cluster, item.ref) for item in items_of(step) if item.hook is None]
+    return [Spot(step.cluster, item.ref) for item in own_items_of(step) if item.hook is None]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.repo_texts import application, config_map
 from tests.fakes.rule_pages import write_files
+from tests.fakes.served_cluster import served_cluster
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.render import own_setting
 from tidegate.flows.session import Target
@@ -90,3 +92,15 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
     applied = {one.ref.name for one in run.events if one.told is Told.OBJECT_WRITTEN and one.ref}
     assert (run.result is Result.PASSED) is passes
     assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})
+
+
+async def test_what_is_only_awaited_is_no_object_of_its_unit(tmp_path: Path) -> None:
+    late = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")
+    root = write_files(tmp_path / "unit", {"late.yaml": late})
+    async with served_cluster(tmp_path) as cluster:
+        shown = await cluster.run("status", root, "-o", "json")
+        planned = await cluster.run("plan", root)
+
+    assert [json.loads(line)["ref"]["name"] for line in shown.stdout.splitlines()] == ["late"]
+    assert "await present  Secret kube-system/key" in planned.stdout
+    assert "1 to create\n" in planned.stdout
