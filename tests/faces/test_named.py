@@ -60,7 +60,7 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
     app = (
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
         "metadata: {{name: web, namespace: {0}}}\n"
-        "spec: {{source: {{path: {0}, repoURL: https://git.example.com/a.git}},"
+        "spec: {{project: default, source: {{path: {0}, repoURL: https://git.example.com/a.git}},"
         " destination: {{server: https://kubernetes.default.svc, namespace: {0}}}}}\n"
     )
     for team in ("red", "blue"):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import WELL, Case, cases, every_case, shared_by
+from tests.fakes.rollout_cases import WELL, Case, Shape, cases, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.vocabulary import Apply, CheckStep, Delete, Stopped
 from tidegate.model.event import Told
+from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.testing.rollouts import Run
+from tidegate.world.facts import Failed
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 well = cases(fates=WELL, most=2)
@@ -56,8 +59,27 @@ def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) 
             assert_record_in_order(newer, stage.record, image="app:2")
 
 
+def trouble(probability: float) -> CallFault:
+    refusal = Failed(
+        status=500, reason="InternalError", message="Internal error occurred: seeded fault"
+    )
+    return CallFault(Refuse(refusal), Match(), Often(probability=probability, until=Ms(20_000)))
+
+
+BUSY = Case(
+    units=(
+        ((Shape("Deployment", 20, 0, "well"), Shape("Fleeting", 0, 0, "well")),),
+        ((Shape("Deployment", 0, 0, "well"),),),
+    ),
+    depends=((), (0,)),
+    faults=(trouble(0.3), trouble(0.1)),
+)
+"""Its first step is compared anew while a plan is taken in that has no such object."""
+
+
 @shared_by(2)
 @given(well, well, turns)
+@example(BUSY, Case(units=(((Shape("ConfigMap", 0, 0, "well"),),),), depends=((),)), 19)
 def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case, turn: int) -> None:
     stage, newer = Stage(case), other.plan(image="app:2")
 

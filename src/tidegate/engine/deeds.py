@@ -342,12 +342,17 @@ class Deeds:
         return words.Looked(command.step)
 
     def _verify(self, command: words.Verify) -> None:
-        """Compare what is known to live; one that is gone by now is told of by itself."""
+        """Compare what is known to live; one that is gone by now is told of by itself.
+
+        A newer plan may have been taken in since, whose step has the object no more: nobody waits
+        for an answer then.
+        """
         site, spot = self._site, command.spot
         live = site.outlook.lives.get(spot)
-        if live is None:
+        items = items_of(site.steps[command.step])
+        item = next((one for one in items if one.ref == spot.ref), None)
+        if live is None or item is None:
             return
-        item = next(one for one in items_of(site.steps[command.step]) if one.ref == spot.ref)
         unit = site.owner[spot]
         known = site.holds[unit.id].record.entries.get(spot.ref)
         seal = known.seal if known is not None and known.uid == live.uid else ""
