@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
+from tidegate.cli.saying import speak_json
 from tidegate.report.places import forget_trees
 
 # What fails once shall fail again: a run that finds something new belongs on a developer's desk.
@@ -23,9 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_trees() -> None:
-    """Each test stands where none has stood before."""
+def nothing_said() -> None:
+    """What commands of other tests have left in this process is forgotten."""
     forget_trees()
+    speak_json(False)
 
 
 @pytest.fixture(scope="session")
