@@ -9,7 +9,7 @@ import pytest
 
 from tests.faces.test_causes import MIGRATION, events_of
 from tests.faces.test_screen_story import text_of
-from tests.fakes.tidegate_runs import write_unit
+from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.inside import Said, typed
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
@@ -98,3 +98,15 @@ def test_the_picture_has_the_last_lines_below_the_job(tmp_path: Path) -> None:
         "| user *** is there",
         r"| \x1b[2Jdone",
     ]
+
+
+@pytest.mark.parametrize("settings", [{}, {"settings": config_map("a")}], ids=["nothing", "no Job"])
+def test_where_nothing_prints_the_rollout_ends_as_without(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    unit = write_unit(tmp_path / "shop", **settings)
+    unit.mkdir(exist_ok=True)
+
+    ran = typed(tmp_path, os.environ, ("sync", str(unit), "--sandbox", "--logs"))
+
+    assert ran.code == 0, ran.stderr

@@ -18,19 +18,9 @@ class Beside(ABC):
         self.party = world.party()
         self.is_over = False
 
-    async def beside(self, story: Awaitable[str]) -> str:
-        """What comes of a rollout, with this going on meanwhile."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.go_on())
-                came = await story
-                self.is_over = True
-                self.party.wake()
-        except BaseExceptionGroup as errors:
-            if len(errors.exceptions) == 1:
-                raise errors.exceptions[0] from None
-            raise
-        return came
+    def end(self) -> None:
+        self.is_over = True
+        self.party.wake()
 
     @abstractmethod
     def hear(self, event: Event) -> None:
@@ -58,11 +48,22 @@ class Company:
             one.hear(event)
 
     async def beside(self, story: Awaitable[str]) -> str:
-        """What comes of the rollout."""
-        for one in self._members:
-            story = one.beside(story)
+        """What comes of the rollout, with all of them going on meanwhile.
+
+        They end together: who is left waits for a world in which nothing happens any more.
+        """
         try:
-            return await story
+            async with asyncio.TaskGroup() as group:
+                for one in self._members:
+                    group.create_task(one.go_on())
+                came = await story
+                for one in self._members:
+                    one.end()
+        except BaseExceptionGroup as errors:
+            if len(errors.exceptions) == 1:
+                raise errors.exceptions[0] from None
+            raise
         finally:
             if self._last is not None:
                 self._tell(self._last)
+        return came
