@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 
 from tests.rollouts.stage import PATIENT, Rolling, Stage
-from tidegate.engine.approvals import APPROVAL, CONFIG_MAP
+from tidegate.engine.approvals import APPROVAL
+from tidegate.engine.stored import CONFIG_MAP
 from tidegate.errors import PlanError
 from tidegate.flows.approving import approve_units
 from tidegate.health.budget import budget

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import MANAGER, NAMESPACE, UNIT, label_value, resource_name
-from tidegate.model.objects import Json, Kind, Ref, Spot
+from tidegate.engine.stored import CONFIG_MAP, NAMESPACE, OF_UNIT, keep_word, resource_name
+from tidegate.model.objects import Ref, Spot
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Selection, Verb, Watch, Write
 from tidegate.world.facts import Change, Changed, Refusal, is_refusal
 
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
-APPROVAL, OF_UNIT = "tidegate.dev/approval", "unit"
+APPROVAL = "tidegate.dev/approval"
 TEXT, BY = "text", "by"
 
 
@@ -90,17 +89,4 @@ def approval_ref(unit: str, namespace: str = NAMESPACE) -> Ref:
 def approval(unit: str, text: str, by: str, namespace: str = NAMESPACE) -> Write:
     """Approve what a unit is to become; an earlier approval of it is replaced."""
     ref = approval_ref(unit, namespace)
-    metadata: Json = {
-        "name": ref.name,
-        "namespace": ref.namespace,
-        "labels": {APPROVAL: OF_UNIT, UNIT: label_value(unit)},
-    }
-    body: Json = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata,
-        "data": {"unit": unit, TEXT: text, BY: by},
-    }
-    return Write(
-        verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager=MANAGER, force=True
-    )
+    return keep_word(ref, unit, APPROVAL, {TEXT: text, BY: by})

@@ -23,7 +23,8 @@ from tidegate.world.facts import Listed
 NAMESPACE = "tidegate-system"
 MANAGER = "tidegate"
 SECRET = Kind("", "v1", "Secret")
-UNIT = "tidegate.dev/unit"
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+UNIT, OF_UNIT = "tidegate.dev/unit", "unit"
 JOURNAL = "tidegate.dev/journal"
 """A label: whether a Secret is the head of a journal, or a part."""
 KEY = "journal.json"
@@ -147,6 +148,24 @@ def list_heads(cluster: str, namespace: str) -> Errand[dict[str, Live] | None]:
         resume = page.resume
         if not resume:
             return found
+
+
+def keep_word(ref: Ref, unit: str, label: str, said: dict[str, str]) -> Write:
+    """What somebody says of a unit, in a ConfigMap; what was said before is replaced."""
+    metadata: Json = {
+        "name": ref.name,
+        "namespace": ref.namespace,
+        "labels": {label: OF_UNIT, UNIT: label_value(unit)},
+    }
+    body: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"unit": unit, **said},
+    }
+    return Write(
+        verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager=MANAGER, force=True
+    )
 
 
 def label_value(unit: str) -> str:
