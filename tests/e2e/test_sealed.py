@@ -12,7 +12,7 @@ from tests.oracles.sealing import OpenedValue, SealedValue, open_sealed
 from tidegate.documents import read
 from tidegate.model.reading import mapping, text
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]  # the program is built once
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]  # the program is built once
 
 FINERACT = Path(__file__).parents[2] / "examples" / "fineract"
 
