@@ -113,7 +113,8 @@ def _numbers(
         for number, expression in enumerate(mappings(step, "matchExpressions")):
             path = (*STEPS, at - 1, "matchExpressions", number, "operator")
             _tell_operator(text(expression, "operator"), path, telling)
-    _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
+    if applications:  # where nothing is generated, that is what is told
+        _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
     return numbers
 
 
