@@ -97,7 +97,8 @@ class Simulation:
     """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
 
     `assumed`: by the names of clusters, what else is there since somebody leans on it. `expecting`:
-    which end of the range of each duration counts.
+    which end of the range of each duration counts. `still`: it is only looked at, so that nothing
+    needs to live in it.
     """
 
     scenario: Path | None = None
@@ -107,6 +108,30 @@ class Simulation:
     start: Ms | None = None
     assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
     expecting: Expectation = Expectation.LIKELY
+    still: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is there but what every cluster has, and nothing happens."""
+        return self.still and self.scenario is None and not self.assumed
+
+
+def make_simulated(
+    simulation: Simulation,
+    workers: Mapping[str, Worker] | None = None,
+    *,
+    clusters: Iterable[str] = ("",),
+) -> World:
+    """New simulated clusters, with as much life as somebody may see of it."""
+    if not simulation.is_bare:
+        return make_living(simulation, workers, clusters=clusters)
+    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.world import START, Sandbox
+
+    start = simulation.start or START
+    bare = Sandbox(clusters, seed=simulation.seed, workers=workers, start=start)
+    bare.give(base_objects())
+    return bare
 
 
 def make_living(
@@ -149,7 +174,7 @@ def _furnish(
 ) -> None:
     """Put into a cluster what it begins with, and let it come to rest."""
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.living import base_objects
+    from tidegate.sandbox.base import base_objects
     from tidegate.sandbox.operators.given import arrive, together
     from tidegate.sandbox.operators.standing import named_refs, statuses
 

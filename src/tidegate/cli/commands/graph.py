@@ -49,7 +49,7 @@ def graph(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.flows.graph import GraphQuestion, graph_stories
 
-    told["sandbox"] = True
+    told["sandbox"] = told["still"] = True
     question = GraphQuestion(
         units=told["units"], critical=told["critical_path"], why=told["why"] or None
     )
