@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
@@ -92,8 +93,7 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
         raise ClusterError("cluster.foreign", problem, where=where, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
 
     `assumed`: by the names of clusters, what else is there since somebody leans on it. `expecting`:
@@ -106,7 +106,7 @@ class Simulation:
     operators: Path | None = None
     seed: int = 0
     start: Ms | None = None
-    assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
+    assumed: Mapping[str, GivenCluster] = msgspec.field(default_factory=dict)
     expecting: Expectation = Expectation.LIKELY
     still: bool = False
 
