@@ -29,7 +29,7 @@ def show_tree(kind: str, called: str, told: Given, *, compact: bool) -> int:
         mine = [one for one in lineages if named.id in one.units]
         return [one.tree(named.id, compact=compact) for one in mine[:1]], found
 
-    told["sandbox"] = True
+    told["sandbox"] = told["still"] = True
     nodes, found = in_found(pointed_of(told["place"], told), told, ask)
     lines = (line for node in nodes for line in tree_lines(node))
     options.show(told["output"], map(tree_document, nodes), lines)
@@ -39,7 +39,7 @@ def show_tree(kind: str, called: str, told: Given, *, compact: bool) -> int:
 def show_trace(kind: str, called: str, told: Given) -> int:
     """Where an object comes from. Gives the exit code."""
     chosen = (told["context"], told["kubeconfig"], told["clusters"] or None)
-    told["sandbox"] = all(one is None for one in chosen)
+    told["sandbox"] = told["still"] = all(one is None for one in chosen)
 
     async def ask(session: Session, found: Found) -> tuple[list[TraceBlock], Found]:
         lineages = await read_lineage(found, session)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+import msgspec
 
 from tidegate.engine.heartbeat import Wish
 from tidegate.engine.neighbours import Keeping, Neighbour
@@ -39,8 +40,7 @@ class OvertakenError(ClusterError):
     exit_code = 6
 
 
-@dataclass(slots=True)
-class UnitHold:
+class UnitHold(msgspec.Struct):
     """What the rollout of one unit keeps in its cluster."""
 
     unit: UnitId
@@ -52,9 +52,9 @@ class UnitHold:
     """The digest of what the unit is to become."""
     source: str = ""
     """Where that lies."""
-    refs: dict[Ref, None] = field(default_factory=dict)
+    refs: dict[Ref, None] = msgspec.field(default_factory=dict)
     """The objects that may be written, in the order in which they became known."""
-    hooks: set[Ref] = field(default_factory=set)
+    hooks: set[Ref] = msgspec.field(default_factory=set)
     """Those of the present plan."""
     begun: Ms | None = None
     looked: int = 0

@@ -7,9 +7,10 @@ where these still live, else what is remembered of them. Else it stays, and that
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import cascade_of
 from tidegate.dialect.semantics import KSTATUS
@@ -39,8 +40,7 @@ POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
 FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Orphan:
+class _Orphan(msgspec.Struct, frozen=True):
     """A unit that a cluster remembers, and whether it goes."""
 
     kin: Kin

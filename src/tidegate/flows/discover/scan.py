@@ -22,6 +22,7 @@ from tidegate.files import StrayPathError, Within
 from tidegate.flows.discover.nearest import Nearest
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, text
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
@@ -34,7 +35,7 @@ TEMPLATES = "templates"
 NO_OBJECT = "documents.object"
 """The code of what is no mapping: a list for a test, and other things that nobody applies."""
 LARGEST = 32 * 1024 * 1024
-VALUES = re.compile(r"(?:.*/)?values[^/]*\.ya?ml")
+VALUES = late(r"(?:.*/)?values[^/]*\.ya?ml")
 INCLUDES = ("resources", "bases", "components")
 PARTS = (
     "patches",
@@ -55,12 +56,12 @@ HOLDERS = ("ConfigMap", "Secret")
 Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
 _GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
-_OWN_KINDS = re.compile(
+_OWN_KINDS = late(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
-_ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
-_DATA_KINDS = re.compile(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
+_ANY_OBJECT = late(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
+_DATA_KINDS = late(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
