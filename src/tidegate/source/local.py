@@ -65,7 +65,7 @@ async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
         async with git_for(_local_url(path), access) as git:
             asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
             listed = await _said(git, *asked, cwd=path)
-    paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    paths = [name for name in os.fsdecode(listed).split("\0") if name]
     try:
         if paths:
             return await asyncio.to_thread(look_at, path, sorted(set(paths)))
