@@ -30,7 +30,7 @@ from tidegate.flows.wiring import (
     Worker,
     find_target,
     known_to,
-    make_simulated,
+    make_living,
     open_world,
     written_knowledge,
 )
@@ -190,7 +190,7 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
 @asynccontextmanager
 async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterator[World]:
     if target.simulation is not None:
-        yield make_simulated(target.simulation, workers, clusters=target.contexts)
+        yield make_living(target.simulation, workers, clusters=target.contexts)
         return
     with _offering_another():
         contexts = target.contexts

@@ -116,24 +116,6 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         return self.still and self.scenario is None and not self.assumed
 
 
-def make_simulated(
-    simulation: Simulation,
-    workers: Mapping[str, Worker] | None = None,
-    *,
-    clusters: Iterable[str] = ("",),
-) -> World:
-    """New simulated clusters, with as much life as somebody may see of it."""
-    if not simulation.is_bare:
-        return make_living(simulation, workers, clusters=clusters)
-    from tidegate.sandbox.base import base_objects
-    from tidegate.sandbox.world import START, Sandbox
-
-    start = simulation.start or START
-    bare = Sandbox(clusters, seed=simulation.seed, workers=workers, start=start)
-    bare.give(base_objects())
-    return bare
-
-
 def make_living(
     simulation: Simulation,
     workers: Mapping[str, Worker] | None = None,
@@ -141,6 +123,8 @@ def make_living(
     clusters: Iterable[str] = ("",),
 ) -> World:
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
+    if simulation.is_bare:
+        return _make_bare(simulation, workers, clusters)
     from tidegate.sandbox.living import living
     from tidegate.sandbox.operators.given import at_once
     from tidegate.sandbox.world import START, Sandbox
@@ -163,6 +147,19 @@ def make_living(
         assumed = simulation.assumed.get(name, GivenCluster())
         _furnish(sandbox, name, story.given.and_more(assumed), known, controllers)
     return sandbox
+
+
+def _make_bare(
+    simulation: Simulation, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
+) -> World:
+    """What keeps the promises of an API, and no more."""
+    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.world import START, Sandbox
+
+    start = simulation.start or START
+    bare = Sandbox(clusters, seed=simulation.seed, workers=workers, start=start)
+    bare.give(base_objects())
+    return bare
 
 
 def _furnish(

@@ -96,7 +96,7 @@ class Scan:
     @cached_property
     def charts(self) -> frozenset[str]:
         """The directories of charts."""
-        return frozenset(_folder(one) for one in self.files if posixpath.basename(one) == CHART)
+        return frozenset(_folder(one) for one in self.files if _last(one) == CHART)
 
     @cached_property
     def overlays(self) -> dict[str, str]:
@@ -104,7 +104,7 @@ class Scan:
         return {
             _folder(one): one
             for one in self.files
-            if posixpath.basename(one) in KUSTOMIZATION_NAMES and not self._is_hidden(one)
+            if _last(one) in KUSTOMIZATION_NAMES and not self._is_hidden(one)
         }
 
     @cached_property
@@ -292,10 +292,15 @@ class Scan:
         if folder == ".":
             return False
         if folder not in self._hidden:
-            above, last = _folder(folder), posixpath.basename(folder)
+            above, last = _folder(folder), _last(folder)
             is_hidden = last.startswith(".") or (last == TEMPLATES and above in self.charts)
             self._hidden[folder] = is_hidden or self._is_hidden_folder(above)
         return self._hidden[folder]
+
+
+def _last(path: str) -> str:
+    """The last part of a path; all files of a repository are asked for theirs."""
+    return path.rpartition("/")[2]
 
 
 def _names_own_kinds(content: bytes) -> bool:
