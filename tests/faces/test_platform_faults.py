@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.encrypt import KEY, encrypt_example, own_identity
-from examples.seal import seal_example
-from tests.fakes.tidegate_runs import ROOT
+from tests.fakes.platforms import lay_out
 from tests.fakes.typed import Typed, type_in
 
 NOT_KNOWN, GATE_STAYED_SHUT = 3, 4
@@ -26,14 +25,7 @@ spec: {interval: 1h, url: "http://127.0.0.1:1"}
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copies with keys of their own."""
-    ignored = shutil.ignore_patterns(".keys", "sealed.yaml", "*.enc.yaml")
-    folder = tmp_path_factory.mktemp("examples")
-    for name in ("fineract", "layers"):
-        shutil.copytree(ROOT / "examples" / name, folder / name, ignore=ignored)
-    seal_example(folder / "fineract")
-    encrypt_example(folder / "layers")
-    return folder
+    return lay_out(tmp_path_factory.mktemp("examples"), "fineract", "layers")
 
 
 FAULTS = {
@@ -128,23 +120,39 @@ def test_an_encrypted_file_without_metadata_is_not_applied_as_if_it_were_plain(
     assert "at gitops/apps/redis/credentials.enc.yaml:8:5 (stringData.password)" in ran.stderr
 
 
-@VERBS
-def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
-    examples: Path, tmp_path: Path, verb: str
-) -> None:
-    root = layers_with(examples, tmp_path)
+def layers_from_far(examples: Path, folder: Path) -> Path:
+    """The chart of cert-manager lies where nobody answers."""
+    root = layers_with(examples, folder)
     file = root / "gitops/infrastructure/cert-manager/release.yaml"
     here = "{kind: GitRepository, name: flux-system, namespace: flux-system}"
     release = file.read_text().replace(here, "{kind: HelmRepository, name: jetstack}")
     named = release.replace("./charts/cert-manager", "cert-manager\n      version: v1.19.1")
     file.write_text(named + NOBODY_ANSWERS)
+    return root
 
-    ran = played(verb, root)
+
+@VERBS
+def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    ran = played(verb, layers_from_far(examples, tmp_path))
 
     assert ran.code == NOT_KNOWN
     told = "`HelmRelease/cert-manager/cert-manager` is opaque, as it needs cert-manager"
     assert f"{told} v1.19.1 from http://127.0.0.1:1: the server cannot be asked: " in ran.stderr
     assert "not all of it is known: 1 unit could not be looked into" in ran.stderr
+
+
+def test_who_keeps_going_without_it_reads_what_was_written_and_what_was_not(
+    examples: Path, tmp_path: Path
+) -> None:
+    root = layers_from_far(examples, tmp_path)
+
+    ran = played("sync", root, "--greenfield", "--keep-going")
+
+    assert ran.code == GATE_STAYED_SHUT
+    assert "not all was written: the cluster would refuse 2 objects" in ran.stdout
+    assert "  applied  6 objects (6 written)" in ran.stdout
 
 
 @VERBS
