@@ -58,7 +58,7 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
     """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
     kinds = ("Application",)
     families = find_families(told["place"], told)
-    units = told["units"] = name_units(families, names, told["labels"], kinds)
+    units = told["units"] = name_units(families, names, told["labels"], kinds, told["home"])
     known: dict[str, tuple[str, Health]] = {}
 
     async def ask(session: Session, found: Found) -> Result:

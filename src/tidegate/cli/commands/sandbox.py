@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import close_output, say, say_lines
-from tidegate.cli.unit_options import FURNISHING, SIMULATION, Given, takes
+from tidegate.cli.unit_options import FURNISHING, NAMESPACE, SIMULATION, Given, takes
 
 FILE = click.Path(exists=True, path_type=Path)
 
@@ -31,7 +31,7 @@ def sandbox() -> None:
 
 @sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@takes(SIMULATION)
+@takes((NAMESPACE,), SIMULATION)
 @options.until("10m", "How long to look, in its own time.")
 @click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
 @options.text_or_json
@@ -43,7 +43,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
       tidegate sandbox run deployment.yaml
       tidegate sandbox run manifests/ --scenario slow-database.yaml --until 30m
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
-      tidegate sandbox run manifests/ -o json
+      tidegate sandbox run manifests/ -n shop -o json
     """
     doing = say_first("playing")
     from tidegate.cli.asking import simulation_of
@@ -51,7 +51,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     from tidegate.flows.play import play
     from tidegate.report.timeline import as_text, timeline
 
-    happenings = run(play(files, simulation_of(told), until=told["until"]))
+    happenings = run(play(files, simulation_of(told), until=told["until"], home=told["namespace"]))
     doing.clear()
     wanted = {kind.lower() for kind in told["kinds"]}
     lines = [
