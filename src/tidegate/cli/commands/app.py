@@ -178,6 +178,7 @@ def history(called: str, **told: Unpack[Given]) -> int:
 @click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
 @click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
 @options.timeout
+@options.text_or_json
 def wait(
     names: tuple[str, ...],
     every: bool,  # noqa: FBT001 - click's way

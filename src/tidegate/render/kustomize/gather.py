@@ -13,7 +13,7 @@ from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.files import StrayPathError, read_whole, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
@@ -301,7 +301,7 @@ class Gatherer:
         def find() -> Place:
             name = self.tree.label + self.path
             try:
-                source = (self.tree.root / self.path).read_bytes()
+                source = read_whole(self.tree.root / self.path)
                 documents = read(source, name)
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):
