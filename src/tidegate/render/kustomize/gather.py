@@ -7,6 +7,7 @@ leads out of its tree, or to the network, is refused.
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass, field, replace
 
 from tidegate.documents import FieldPath, find_place, read
@@ -33,6 +34,10 @@ from tidegate.render.kustomize.tree import (
 )
 
 FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
+_ANCHORS = re.compile(rb"[:,?\[{-]\s+&[^\s,\]}]")
+_ALIASES = re.compile(rb"[:,?\[{-]\s*\*[^\s,\]}]")
+ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
+"""What Kubernetes refuses, and kustomize writes out until its memory is full."""
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
@@ -109,6 +114,16 @@ def _enter(gathering: Gathering, step: Stop) -> None:
         gathering.body = mapped
 
 
+def _refuse_endless(content: bytes, shown: str) -> None:
+    """Raise where an alias leads into itself, or aliases of aliases swell."""
+    if _ANCHORS.search(content) and _ALIASES.search(content):
+        try:
+            read(content, shown)
+        except DocumentError as error:
+            if error.code in ENDLESS:
+                raise
+
+
 class Gatherer:
     """One kustomization while it is gathered."""
 
@@ -175,6 +190,8 @@ class Gatherer:
     def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
+        if role is not PathRole.FILE:
+            _refuse_endless(content, self.tree.label + path)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
