@@ -38,6 +38,8 @@ _ANCHORS = re.compile(rb"[:,?\[{-]\s+&[^\s,\]}]")
 _ALIASES = re.compile(rb"[:,?\[{-]\s*\*[^\s,\]}]")
 ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
 """What Kubernetes refuses, and kustomize writes out until its memory is full."""
+TAKEN_AS_TEXT = frozenset({"configmapgenerator", "secretgenerator"})
+"""Fields whose files nobody reads as YAML."""
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
@@ -190,7 +192,7 @@ class Gatherer:
     def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
-        if role is not PathRole.FILE:
+        if str(at[0]).lower() not in TAKEN_AS_TEXT:
             _refuse_endless(content, self.tree.label + path)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
