@@ -13,11 +13,13 @@ from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
 from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.preview import NOTHING
 from tidegate.flows.session import Session
-from tidegate.flows.status import ObjectStatus, read_status, worst_of
+from tidegate.flows.status import ObjectStatus, read_plan_status, worst_of
 from tidegate.flows.units import unit_rows
 from tidegate.model.labels import Requirement, SelectorError, read_labels
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Plan
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.model.verdict import Verdict
@@ -27,13 +29,17 @@ Body = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class UnitStanding:
-    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
+    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects.
+
+    `plan`: that of all units which were looked at together.
+    """
 
     unit: Unit
     wave: int | None = None
     own: Body = field(default_factory=dict)
     live: Body = field(default_factory=dict)
     objects: tuple[ObjectStatus, ...] = ()
+    plan: Plan = NOTHING
 
     @property
     def is_synced(self) -> bool:
@@ -52,7 +58,8 @@ async def read_standings(
     `families`: those of the whole repository, which know the waves and the own objects of all.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    for one in await read_status(found.one, session):
+    stands = await read_plan_status(found.one, session)
+    for one in stands.objects:
         if one.unit is not None:
             objects.setdefault(one.unit, []).append(one)
     names = {one.unit.id for one in found.members}
@@ -65,6 +72,7 @@ async def read_standings(
             own.get(row.unit.id, {}),
             live.get(row.unit.id, {}),
             tuple(objects.get(row.unit.id, ())),
+            stands.plan,
         )
         for row in unit_rows(families)
         if row.unit.id in names
