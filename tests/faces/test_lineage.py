@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.faces.test_statuses import a_chain
-from tests.fakes.repositories import three_levels
+from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.fakes.repositories import job, kustomization, setting, three_levels
 from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Json, Kind
 
 POD = Kind("", "v1", "Pod")
 
@@ -63,6 +64,66 @@ def test_a_tree_of_an_application_has_waves_and_hooks(tmp_path: Path) -> None:
     ]
     assert "├── Job/shop/base-prepare (PreSync)" in base.stdout
     assert "└── Job/shop/base-after (PostSync)" in base.stdout
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_tree_of_a_cluster_is_what_it_has_and_says_what_git_has_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    served: bool,  # noqa: FBT001
+) -> None:
+    cluster, made = (
+        KeptSandbox.make(tmp_path, monkeypatch, served=served),
+        a_chain(tmp_path / "platform"),
+    )
+    words = ("tree", "ks", "data", "-C", made.root)
+    early = cluster.reach(*words, "--context", "a")
+    assert cluster.sync(made.root).code == 0
+    made.put("data/all.yaml", job("prepare"), setting("new"))
+
+    there = cluster.reach(*words, "--context", "a")
+    git = cluster.reach(*words)
+
+    assert early.code == 2, early.stdout
+    assert "the cluster knows nothing of `Kustomization/flux-system/data`" in early.stderr
+    assert there.stdout.splitlines() == [
+        "target: context a, https://kept.example.com",
+        "Kustomization/flux-system/data",
+        "├── Deployment/shop/data (not in Git)",
+        "└── Job/shop/prepare",
+    ]
+    assert "this is what Git says; with --context it is what the cluster has" in git.stderr
+    assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
+
+
+def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    assert cluster.sync(made.root).code == 0
+    made.drop("clusters/main/web.yaml")
+    elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
+    cluster.put(elsewhere)
+    entries: Json = [
+        {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "_system__reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+        {"id": "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+    ]
+    status: Json = {"inventory": {"entries": entries}}
+    cluster.patch(KUSTOMIZATION, "flux-system", "flux-system", {"status": status}, status=True)
+
+    words = ("tree", "ks", "flux-system", "--context", "a", "-C", made.root)
+    ran, compact = cluster.reach(*words), cluster.reach(*words, "--compact")
+
+    assert ran.stdout.splitlines()[1:] == [
+        "Kustomization/flux-system/flux-system",
+        "├── Kustomization/flux-system/far (not in Git, it goes to another cluster)",
+        "├── Kustomization/flux-system/web (not in Git)",
+        "│   └── ConfigMap/shop/web",
+        "└── ClusterRole/system:reader (not in Git)",
+    ]
+    assert "ClusterRole" not in compact.stdout
 
 
 @pytest.mark.parametrize(
