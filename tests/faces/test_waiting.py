@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from tests.fakes.repositories import (
     Repository,
@@ -117,6 +119,30 @@ def test_a_shell_completes_the_names_of_a_repository() -> None:
     ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate reconcile ks m", **asked)
 
     assert (ran.returncode, ran.stdout) == (0, "plain,metrics\n"), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("get ", ["kustomizations", "helmreleases", "sources", "gitrepositories", "all"]),
+        ("get ks m", ["metrics"]),
+        ("get sources ", ["flux-system"]),
+        ("approve s", ["shop"]),
+        ("logs d", ["database"]),
+        ("logs ks/me", ["ks/metrics"]),
+        ("trace dep", ["deployment"]),
+        ("trace deploy ", ["collector", "shop"]),
+        ("jobs rerun ", ["migrate"]),
+    ],
+)
+def test_a_shell_completes_what_each_verb_takes(line: str, told: list[str]) -> None:
+    *words, begun = line.split(" ")
+    shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
+
+    with chdir(PLATFORM):
+        found = shell.get_completions(words, begun)
+
+    assert [one.value for one in found] == told
 
 
 async def test_a_shell_completes_the_names_of_a_cluster_whose_context_is_given(

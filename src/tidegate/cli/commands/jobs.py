@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_runs
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import PLACE
 from tidegate.cli.unit_options import NARROWING, TARGET, UNIT, WATCHING, Given, takes
@@ -64,7 +65,7 @@ async def _list(session: Session, found: Found) -> tuple[Found, list[JobRow]]:
 
 
 @jobs.command()
-@click.argument("called", metavar="NAME")
+@click.argument("called", metavar="NAME", shell_complete=complete_runs)
 @takes((PLACE,), NARROWING, UNIT, TARGET)
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @takes(WATCHING)

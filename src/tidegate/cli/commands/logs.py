@@ -7,14 +7,15 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_units
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE, called_argument
-from tidegate.cli.nouns import UNITS
+from tidegate.cli.naming import PLACE
+from tidegate.cli.nouns import ALIASES, UNIT_NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 
 @click.command()
-@called_argument(UNITS)
+@click.argument("called", metavar="NAME", shell_complete=complete_units(UNIT_NOUNS, ALIASES))
 @takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
 @click.option("--tail", type=click.IntRange(min=1), default=20, show_default=True, help="Lines.")
 @options.text_or_json
