@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from tidegate.documents import Document
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
+from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.looking import body_of, look_at
 from tidegate.flows.preview import NOTHING
 from tidegate.flows.session import Session
@@ -22,7 +23,8 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
-from tidegate.model.verdict import Verdict
+from tidegate.model.verdict import Health, Verdict
+from tidegate.plan.selection import choose
 
 Body = dict[str, Json]
 
@@ -77,6 +79,32 @@ async def read_standings(
         for row in unit_rows(families)
         if row.unit.id in names
     ]
+
+
+def narrow_standings(
+    standings: Sequence[UnitStanding], resources: Sequence[str]
+) -> list[UnitStanding]:
+    """With those objects alone that are named, as `GROUP:KIND:[NAMESPACE/]NAME`.
+
+    Raises PlanError where a name fits none.
+    """
+    if not resources:
+        return [*standings]
+    meant = choose((each.ref for one in standings for each in one.objects), resources)
+    found = (
+        replace(one, objects=tuple(each for each in one.objects if each.ref in meant))
+        for one in standings
+    )
+    return [one for one in found if one.objects]
+
+
+async def is_gone(one: UnitStanding, session: Session) -> bool:
+    """Whether a unit is deleted: its own object, and all that it has brought or the record of it."""
+    if one.live:
+        return False
+    if all(each.verdict.health is Health.MISSING for each in one.objects):
+        return True
+    return not (await read_unit_journal(one.unit, session)).secrets
 
 
 def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:

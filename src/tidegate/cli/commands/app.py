@@ -182,6 +182,14 @@ def history(called: str, **told: Unpack[Given]) -> int:
 @click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
 @click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
 @click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
+@click.option("--delete", "gone", is_flag=True, help="Until it is deleted.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="G:K:[NS/]NAME",
+    help="Look at this resource of it alone; may be repeated, and ! leaves one out.",
+)
 @options.timeout
 def wait(
     names: tuple[str, ...],
@@ -191,6 +199,7 @@ def wait(
     suspended: bool,  # noqa: FBT001
     degraded: bool,  # noqa: FBT001
     operation: bool,  # noqa: FBT001
+    gone: bool,  # noqa: FBT001
     **told: Unpack[Given],
 ) -> int:
     """Wait until Applications are synced, healthy and at rest, or as the options say.
@@ -201,6 +210,8 @@ def wait(
     Examples:
       tidegate app wait database shop
       tidegate app wait -l team=shop --health --timeout 10m
+      tidegate app wait shop --resource apps:Deployment:shop --health
+      tidegate app wait shop --delete
     """
     if sum(map(bool, (names, told["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
@@ -209,7 +220,16 @@ def wait(
 
     chosen = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
     healths = frozenset(one for one, is_wanted in chosen.items() if is_wanted)
-    return wait_for(names, DesiredState.of(sync=sync, operation=operation, healths=healths), told)
+    if gone and (sync or operation or healths or told["resources"]):
+        raise click.UsageError("--delete is waited for alone")
+    wanted = (
+        DesiredState(gone=True)
+        if gone
+        else DesiredState.of(
+            sync=sync, operation=operation, healths=healths, resources=told["resources"]
+        )
+    )
+    return wait_for(names, wanted, told)
 
 
 def _edits(name: str) -> click.Command:
