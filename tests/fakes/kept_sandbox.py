@@ -117,14 +117,19 @@ class KeptSandbox:
         served: bool = True,
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
+        prints: Sequence[str] = (),
     ) -> KeptSandbox:
-        """With namespaces of the dialects, their kinds, and `more`; `failing` are Jobs that do."""
+        """With namespaces of the dialects, their kinds, and `more`.
+
+        `failing` are Jobs that do. `prints` are lines that each container prints.
+        """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
         scenario = home / "scenario.yaml"
-        behaviours: Json = [
+        behaviours: list[Json] = [
             {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
         ]
+        behaviours += [{"effect": "prints", "lines": [*prints]}] if prints else []
         story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
         scenario.write_bytes(msgspec.json.encode(story))
         workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept

@@ -99,7 +99,7 @@ def narrow_standings(
 
 
 async def is_gone(one: UnitStanding, session: Session) -> bool:
-    """Whether a unit is deleted: its own object, and all that it has brought or the record of it."""
+    """Whether a unit is deleted: its own object, and what it has brought or all record of it."""
     if one.live:
         return False
     if all(each.verdict.health is Health.MISSING for each in one.objects):
