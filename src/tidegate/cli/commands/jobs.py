@@ -70,10 +70,11 @@ async def _list(session: Session, found: Found) -> tuple[Found, list[JobRow]]:
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @takes(WATCHING)
 def rerun(called: str, **told: Unpack[Given]) -> int:
-    """Delete a Job or hook, run it again, and then what waits behind it in its unit, in order.
+    """Delete a Job or hook, run it again, and then what waits behind it, in order.
 
-    Jobs and hooks behind it are run again, other objects are brought where they differ. What comes
-    before it is not touched, nor what other units bring.
+    Jobs and hooks behind it are run again, other objects are brought where they differ: in its own
+    unit, and in those that wait for that. What comes before it or beside it is not touched. With
+    --unit, it is left at that unit.
 
     \b
     Examples:
