@@ -43,6 +43,12 @@ class Harbour:
         assert (ran.code != 0) is fails, ran.stdout + ran.stderr
         return ran
 
+    async def operations(self) -> set[str]:
+        """What `plan` says of the objects of the release that are no hooks."""
+        words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
+        objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
+        return {one["operation"] for one in objects if not one["hook"]}
+
     def helm(self, *words: str) -> str:
         place = ("--namespace", self.shop.home, "--kubeconfig", str(self.config))
         ended = run_helm(find_helm(self.version), *words, *place, home=self.folder)
@@ -191,3 +197,32 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(harbour:
 
     assert harbour.setting() == {"to": "two"}
     assert [one[:2] for one in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
+
+
+@pytest.mark.parametrize("harbour", [VERSION], indirect=True)
+async def test_what_others_change_is_told_or_put_back_as_the_release_says(harbour: Harbour) -> None:
+    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
+    harbour.shop.release(driftDetection={"mode": "warn"})
+    await harbour.tidegate()
+    place = ("-n", harbour.shop.home)
+    edit = json.dumps({"data": {"to": "other"}})
+    kubectl(harbour.config, "patch", "configmap", "web", *place, "--type=merge", "-p", edit)
+    kubectl(harbour.config, "delete", "configmap", "more", *place)
+
+    warned = await harbour.tidegate()
+    told = "drifted, and left so: ConfigMap"
+    assert f"{told} {harbour.shop.home}/more: was deleted" in warned.stdout
+    assert f"{told} {harbour.shop.home}/web: was changed by kubectl-patch" in warned.stdout
+    assert await harbour.operations() == {"keep"}
+    harbour.shop.release(driftDetection={"mode": "disabled"})
+    assert told not in (await harbour.tidegate()).stdout
+    assert harbour.setting() == {"to": "other"}
+    assert harbour.names() == {"web"}
+
+    harbour.shop.release(driftDetection={"mode": "enabled"})
+    assert await harbour.operations() == {"create", "change"}
+    await harbour.tidegate()
+
+    assert harbour.setting() == {"to": "one"}
+    assert harbour.names() == {"web", "more"}
+    assert harbour.history() == [(1, "deployed", "Install complete")]

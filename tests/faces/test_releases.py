@@ -213,7 +213,7 @@ def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
     sandbox.sync(shop.root)
     assert noted() == "one"
 
-    shop.release(upgrade={"crds": "CreateReplace"})
+    shop.release(values={"to": "two"}, upgrade={"crds": "CreateReplace"})
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
@@ -290,6 +290,7 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    shop.release(driftDetection={"mode": "enabled"})
     sandbox.sync(shop.root)
     sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
 

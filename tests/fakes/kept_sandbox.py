@@ -171,6 +171,11 @@ class KeptSandbox:
         (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
         assert isinstance(outcome, Done), outcome
 
+    def delete(self, kind: Kind, home: str, name: str) -> None:
+        """Somebody takes an object away."""
+        (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, home, name)))
+        assert isinstance(outcome, Done), outcome
+
     def patch(
         self, kind: Kind, home: str, name: str, change: Body, *, status: bool = False
     ) -> None:

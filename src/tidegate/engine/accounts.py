@@ -74,6 +74,7 @@ def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
         objects=(*_objects(site, unit, story), *story.extra),
         release=unit.unit.policy.release,
         entries=site.ledgers.entries(unit.unit.id),
+        is_kept=unit.unit.policy.drift is not None,
         remedied=unit.is_rescued if unit.has_rescues else None,
     )
 
@@ -192,6 +193,7 @@ def _object(site: Site, step: StepRun, run: ItemRun, verdict: Verdict | None) ->
         health=verdict.health if live and verdict and verdict.checked else None,
         sentence=run.waits or trouble,
         body=item.body if live is None else live.body,
+        drift=run.drift,
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
@@ -76,6 +77,10 @@ class Means(Protocol):
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         """Who has changed what of the fields we wrote; empty: nobody has."""
+        ...
+
+    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
+        """What others have changed of it; None: nothing but whose fields they are."""
         ...
 
     def owner(self, body: Body) -> str:

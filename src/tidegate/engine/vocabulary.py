@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Event
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -58,13 +59,17 @@ class Compared(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives; `fixed` and `replaces` as found then."""
+    """One object of a step, compared with what lives; `fixed` and `replaces` as found then.
+
+    `drift`: what others have changed, where that is what its unit is looked at for.
+    """
 
     spot: Spot
     stand: Stand
     live: Written | None = None
     fixed: tuple[str, ...] = ()
     replaces: bool = False
+    drift: ObjectDrift | None = None
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):

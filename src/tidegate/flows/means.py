@@ -17,6 +17,7 @@ from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
     draft_of,
     find_difference,
+    find_drift,
     is_forced,
     patch_to_adopt,
     seal_written,
@@ -30,6 +31,7 @@ from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
 from tidegate.model.change import Fate
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
@@ -104,6 +106,9 @@ class Craft:
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         return who_changed(unit, item, live, self.jq, seal)
+
+    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
+        return find_drift(unit, item, live, self.jq)
 
     def owner(self, body: Body) -> str:
         return owner_of(body, self.owner_label)

@@ -14,6 +14,7 @@ from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.checks import settle_checks
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
+from tidegate.flows.keeping import is_kept
 from tidegate.flows.projects import (
     closed_for_good,
     find_holds,
@@ -165,7 +166,7 @@ def _acting(member: Member) -> Policy:
     action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
     acting = act(policy, msgspec.structs.replace(policy.release, action=action))
     ignores = policy.release.ignores
-    if not ignores or not isinstance(rendered, Rendered) or not rendered.is_known:
+    if not ignores or not is_kept(member):
         return acting
     return msgspec.structs.replace(acting, ignores=ignores, keeps_ignored=True)
 

@@ -196,7 +196,7 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
         asked = {
             name: _sheet(name, one, one.release, workshop)
             for name, one in wanted.items()
-            if one.release is not None and not one.is_known
+            if one.release is not None and one.known is None
         }
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))

@@ -107,12 +107,13 @@ class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
 class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     """The last revision of a release, as a cluster has it.
 
-    `stands`: it is deployed, or somebody is at work on it. `is_gone`: it was uninstalled. `action`
-    and `key` where we made it. `rendered`: the revision that its templates have seen.
+    `stands`: it `is_deployed`, or somebody is at work on it. `is_gone`: it was uninstalled.
+    `action` and `key` where we made it. `rendered`: the revision that its templates have seen.
     """
 
     number: int
     stands: bool = False
+    is_deployed: bool = False
     is_gone: bool = False
     action: Action | None = None
     key: str = ""
@@ -127,6 +128,17 @@ class CrdPolicy(StrEnum):
     """Those are made that are not there."""
     REPLACE = "CreateReplace"
     """And those changed that are."""
+
+
+class DriftMode(StrEnum):
+    """What becomes of what others change of a release between two revisions, in Flux's words."""
+
+    ENABLED = "enabled"
+    """It is put back."""
+    WARN = "warn"
+    """It is told, and left so."""
+    DISABLED = "disabled"
+    """Nobody looks."""
 
 
 class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -157,7 +169,8 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
     `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
-    `ignores`: fields that others may change between two revisions.
+    `drift`: what becomes of what others change between two revisions, but for the fields of
+    `ignores`.
     """
 
     name: str
@@ -170,6 +183,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     upgrade: ActionTerms = ActionTerms()
     rollback: ActionTerms = ActionTerms()
     uninstall: ActionTerms = ActionTerms()
+    drift: DriftMode = DriftMode.DISABLED
     ignores: tuple[Ignored, ...] = ()
 
     @property

@@ -25,7 +25,7 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.ledger import Action, ActionTerms, CrdPolicy, ReleaseTerms
+from tidegate.model.ledger import Action, ActionTerms, CrdPolicy, DriftMode, ReleaseTerms
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Handling, Order, Policy, Tracking
@@ -40,7 +40,6 @@ CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
 NO_HOOKS = "nohooks"
 STRATEGIES = ("combined", NO_HOOKS, "separate")
 """Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
-MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
@@ -85,6 +84,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         upgrade=_action(spec, "upgrade"),
         rollback=_action(spec, "rollback"),
         uninstall=_action(spec, "uninstall"),
+        drift=_drift(spec),
         ignores=tuple(read_ignores(spec.part("driftDetection"))),
     )
     unit = Unit(
@@ -180,9 +180,14 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
         identity=read_identity(spec, own.namespace),
         expressions=read_expressions(spec),
         farewell=Propagation(_propagation(spec).capitalize()),
-        heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
+        heals=terms.drift is DriftMode.ENABLED,
     )
     return act(policy, terms)
+
+
+def _drift(spec: Part) -> DriftMode:
+    said, usual = spec.part("driftDetection"), DriftMode.DISABLED
+    return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
 
 
 def _propagation(spec: Part) -> str:

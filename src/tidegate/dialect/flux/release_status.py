@@ -12,6 +12,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tidegate.dialect.flux.release_drift import (
+    CORRECTION,
+    DRIFTED,
+    tell_drift,
+    tell_failed_correction,
+)
 from tidegate.dialect.flux.status import (
     PROGRESSING,
     READY,
@@ -35,7 +41,7 @@ from tidegate.model.semantics import ENDLESS
 
 Body = dict[str, Json]
 RELEASED, REMEDIATED = "Released", "Remediated"
-ORDER = (RECONCILING, STALLED, READY, RELEASED, "TestSuccess", REMEDIATED, "Drifted")
+ORDER = (RECONCILING, STALLED, READY, RELEASED, "TestSuccess", REMEDIATED, DRIFTED)
 MOST_SNAPSHOTS = 5
 ROLLED_BACK = "Rollback to "
 SNAPSHOT = "v2"
@@ -56,18 +62,21 @@ def release_status(
     notes: tuple[Note, ...] = ()
     if account.going is Going.RUNS:
         limit = go_duration(terms.acting.timeout)
-        doing = f"Running '{terms.action}' action with timeout of {limit}"
+        action = CORRECTION if account.is_kept else terms.action.value
+        doing = f"Running '{action}' action with timeout of {limit}"
         conditions.set(READY, "Unknown", PROGRESSING, doing)
         conditions.set(RECONCILING, "True", PROGRESSING, doing)
         conditions.drop(STALLED)
     elif account.result == Result.PASSED:
-        notes = _pass(account, conditions, records)
+        notes = _pass(account, terms, conditions, records)
         status = {key: one for key, one in status.items() if key not in _COUNTS}
         status["observedGeneration"] = number(own, "metadata", "generation")
+    elif account.is_kept and account.is_known:
+        notes = _fail_to_correct(account, conditions, records)
     else:
         notes = _fail(account, terms, conditions, records)
         status |= _counts(account, terms)
-    status |= _attempted(own, account, records)
+    status |= {} if account.is_kept else _attempted(own, account, records)
     status |= {
         "conditions": conditions.listed(),
         "history": _history(records, mappings(own, "status", "history")),
@@ -80,18 +89,43 @@ _COUNTS = frozenset({"failures", *FAILURES.values()})
 
 
 def _pass(
-    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    records: Sequence[ReleaseRecord],
 ) -> tuple[Note, ...]:
     last = newest(records)
     if last is None:
         return ()
+    reason, told = _succeed(conditions, last)
+    drifted = tell_drift(account, terms.drift, conditions, _named(last))
+    if account.is_kept or not account.operated:
+        return drifted
+    return (("Normal", reason, told), *drifted)
+
+
+def _succeed(conditions: FluxConditions, last: ReleaseRecord) -> tuple[str, str]:
+    """It stands as it was released last: the reason, and the sentence."""
     action = last.notes.get(ACTION, Action.UPGRADE) if last.number == 1 else Action.UPGRADE
     told = f"Helm {action} succeeded for release {_named(last)} with chart {_chart(last)}"
     reason = f"{action.capitalize()}Succeeded"
     conditions.set(RELEASED, "True", reason, told)
     conditions.set(READY, "True", reason, told)
     conditions.drop(RECONCILING, STALLED, REMEDIATED)
-    return (("Normal", reason, told),) if account.operated else ()
+    return reason, told
+
+
+def _fail_to_correct(
+    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+) -> tuple[Note, ...]:
+    """The release stands, though not all of it is as it was released."""
+    last = newest(records)
+    if last is None:
+        return ()
+    _succeed(conditions, last)
+    why = account.sentence or account.reason
+    notes = tell_failed_correction(account, conditions, _named(last), why)
+    return notes if account.operated else ()
 
 
 def _fail(

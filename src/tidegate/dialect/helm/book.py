@@ -84,6 +84,7 @@ def known_release(labels: Mapping[str, Json], notes: Mapping[str, Json]) -> Know
     return KnownRelease(
         number=number,
         stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
+        is_deployed=status == ReleaseStatus.DEPLOYED,
         is_gone=status == ReleaseStatus.UNINSTALLED,
         action=Action(action) if isinstance(action, str) and action in {*Action} else None,
         key=str(notes.get(KEY, "")),

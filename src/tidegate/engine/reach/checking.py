@@ -14,6 +14,7 @@ from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Compared, Stand, Standing, Written
 from tidegate.model.journal import Entry
+from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Live, Spot
 from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
@@ -55,7 +56,8 @@ class Examiner:
         settled = stand_of_hook(item, live, known) if item.hook is not None else None
         if live is None:
             done = item.expires and known.opened == item.digest != ""
-            return Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
+            standing = Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
+            return self._as_drifted(step, item, standing, None)
         body = read_body(live)
         ours = known.digest == item.digest and known.uid == live.uid
         seal = known.seal if ours else ""
@@ -65,7 +67,21 @@ class Examiner:
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
-        return Standing(spot, how.stand, found, how.fixed, how.replaces)
+        standing = Standing(spot, how.stand, found, how.fixed, how.replaces)
+        return self._as_drifted(step, item, standing, body)
+
+    def _as_drifted(
+        self, step: Step, item: Item, standing: Standing, live: Body | None
+    ) -> Standing:
+        """What others have changed is told, and left so where the unit wants no more."""
+        unit = self.units[step.unit]
+        if unit.policy.drift is None or item.hook is not None or standing.stand not in WRITTEN:
+            return standing
+        drift, leaves = self.means.drift(unit, item, live), unit.policy.drift is DriftMode.WARN
+        if drift is None:
+            return msgspec.structs.replace(standing, stand=Stand.SAME) if leaves else standing
+        stand = Stand.LEFT if leaves else standing.stand
+        return msgspec.structs.replace(standing, stand=stand, drift=drift)
 
     def _compare(self, step: Step, item: Item, live: Body, seal: str) -> Compared:
         if item.deed is not Deed.APPLY:

@@ -18,6 +18,7 @@ from tidegate.engine.vocabulary import (
     Trouble,
     Written,
 )
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -51,6 +52,8 @@ class ItemRun:
     stand: Stand = Stand.ABSENT
     found: Written | None = None
     """What lived when the step was checked."""
+    drift: ObjectDrift | None = None
+    """What others had changed of it by then."""
     written: Written | None = None
     at: Ms = Ms(0)
     """When it was written."""
@@ -82,6 +85,7 @@ class ItemRun:
     def take_over(self, known: ItemRun) -> None:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
+        self.drift = known.drift
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
         self.verified, self.finished = known.verified, known.finished
 

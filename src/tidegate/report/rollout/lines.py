@@ -180,6 +180,7 @@ class Lines:
 REMARKS = {
     Told.OBJECT_REFUSED: "refused",
     Told.OBJECT_TAKEN: "takes over",
+    Told.OBJECT_DRIFTED: "drifted, and left so:",
     Told.GATE_UNPROVEN: "not proven:",
     Told.GATE_EXPLAINED: "not ready:",
 }
