@@ -16,14 +16,14 @@ import msgspec
 from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
-from tidegate.dialect.flux.notes import deed_of, is_undetected, read_notes
+from tidegate.dialect.flux.notes import deed_of, read_notes
 from tidegate.dialect.helm.hooks import narrowed
 from tidegate.dialect.helm.marks import release_marks
 from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import DialectError, Place
 from tidegate.model.helm_order import is_crd_path
-from tidegate.model.ledger import CrdPolicy, DriftMode
+from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref, identity
 from tidegate.model.plan import Deed
@@ -69,8 +69,7 @@ def read_sound_manifests(
     for document, fields in zip(documents, chain(hidden, repeat(())), strict=False):
         reading.take(document, fields)
     manifests, namespace = tuple(reading.manifests), unit.destination.namespace
-    creates = unit.policy.creates_namespace and unit.policy.drift in {None, DriftMode.ENABLED}
-    if creates and namespace:
+    if unit.policy.creates_namespace and namespace:
         manifests = _with_namespace(manifests, namespace, unit.policy)
     found = Manifests(
         unit=unit,
@@ -118,16 +117,9 @@ class _Reading:
 
     def _deed(self, document: Document, *, ground: bool) -> Deed:
         terms = self._policy.release
-        if self._is_unwatched(document.body):
-            return Deed.LEAVE
         if ground and terms is not None and terms.acting.crds is CrdPolicy.CREATE:
             return Deed.CREATE
         return deed_of(document.body) if self._policy.order is Order.STAGES else Deed.APPLY
-
-    def _is_unwatched(self, body: Body) -> bool:
-        """Whether nobody looks what others have changed, by the word of its unit or its own."""
-        mode = self._policy.drift
-        return mode is DriftMode.DISABLED or (mode is not None and is_undetected(body))
 
     def _is_awaited(self, ref: Ref, hook: Hook | None) -> bool:
         """Helm waits for hooks that run, and may be told not to wait for Jobs."""
@@ -156,7 +148,7 @@ class _Reading:
             hook=hook.policies if hook else None,
             handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
-            deed=self._deed(document, ground=ground) if hook is None else Deed.APPLY,
+            deed=self._deed(document, ground=ground),
             gates=self._is_awaited(ref, hook),
             ground=ground,
             hidden=hidden,

@@ -34,6 +34,7 @@ class Story:
     reason: str = ""
     sentence: str = ""
     by_gate: bool = False
+    by_test: bool = False
     gating: set[str] = field(default_factory=set)
     """Its steps whose gates were begun."""
     busy: bool = False
@@ -68,6 +69,7 @@ def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
         reason=story.reason,
         sentence=story.sentence,
         by_gate=story.by_gate,
+        by_test=story.by_test,
         is_known=unit.unit.id not in site.settings.left_out,
         retries=max((unit.attempts, *(step.attempts for step in unit.steps))),
         waits_for=waits_for(unit),

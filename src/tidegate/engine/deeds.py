@@ -65,9 +65,7 @@ class Deeds:
         match command:
             case words.CheckStep():
                 self._begun.add(command.step)
-                self._errands.run(
-                    self._check(site.steps[command.step], command.failure), self._hear
-                )
+                self._errands.run(self._check(site.steps[command.step], command.ended), self._hear)
             case words.Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
@@ -186,7 +184,7 @@ class Deeds:
             case words.Verify():
                 self._verify(command)
 
-    def _check(self, step: Step, failure: EntryEnd | None) -> Errand[words.Checked]:
+    def _check(self, step: Step, ended: EntryEnd | None) -> Errand[words.Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
         site = self._site
         spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
@@ -200,8 +198,8 @@ class Deeds:
         if writes and (yield from site.take(step.unit)):
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
-            return (yield from self._check(step, failure))
-        unentered = yield from self._announce(step, failure, writes=writes)
+            return (yield from self._check(step, ended))
+        unentered = yield from self._announce(step, ended, writes=writes)
         if unentered is not None:
             return words.Checked(step.id, trouble=unentered)
         for spot in spots:
@@ -211,7 +209,7 @@ class Deeds:
         return words.Checked(step.id, site.stand(step))
 
     def _announce(
-        self, step: Step, failure: EntryEnd | None, *, writes: bool
+        self, step: Step, ended: EntryEnd | None, *, writes: bool
     ) -> Errand[words.Trouble | None]:
         """Say what begins, and which hooks are about to be made: who comes after us knows by that.
 
@@ -220,7 +218,7 @@ class Deeds:
         site = self._site
         unentered = None
         if writes:
-            unentered = yield from site.ledgers.begin(step, failure, site.world.now())
+            unentered = yield from site.ledgers.begin(step, ended, site.world.now())
         if unentered is not None:
             return unentered
         hold, before = site.holds[step.unit], site.holds[step.unit].record.entries

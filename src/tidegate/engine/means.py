@@ -48,7 +48,7 @@ class Means(Protocol):
         """The plan with what lives added to it: names, and deletions."""
         ...
 
-    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
+    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
         """The plan without the hooks of these units, which have nothing else to do."""
         ...
 
@@ -77,6 +77,10 @@ class Means(Protocol):
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         """Who has changed what of the fields we wrote; empty: nobody has."""
+        ...
+
+    def is_exempt(self, item: Item, live: Body | None) -> bool:
+        """Whether it says itself that nobody shall look what others have changed of it."""
         ...
 
     def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
@@ -154,6 +158,18 @@ class Bookkeeper(Protocol):
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
     ) -> tuple[Write, ...]:
         """What is written behind its last gate, one after another."""
+        ...
+
+    def review(
+        self,
+        unit: UnitId,
+        entries: Sequence[Live],
+        entering: Entering,
+        *,
+        ended: EntryEnd,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        """What is written behind its tests, where it had ended before them."""
         ...
 
 

@@ -269,11 +269,12 @@ class Refresh(msgspec.Struct, frozen=True):
 class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet.
 
-    `failure`: how its unit has failed, where the step is there for that.
+    `ended`: how what its unit enters into a ledger came out, where the step stands behind that: it
+    tests it, or is there for its failure.
     """
 
     step: str
-    failure: EntryEnd | None = None
+    ended: EntryEnd | None = None
 
 
 class Foresee(msgspec.Struct, frozen=True):

@@ -105,8 +105,6 @@ def is_forced(unit: PlannedUnit, item: Item, live: Body) -> bool:
 
 def wants_peace(unit: PlannedUnit, live: Body) -> bool:
     """Whether what lives asks for being left alone, in words that its unit hears."""
-    if unit.policy.drift is not None:
-        return notes.is_undetected(live)
     return _hears_notes(unit) and notes.is_left_alone(live)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 import msgspec
 
 from tidegate.dialect.argo.permits import refuse_object
+from tidegate.dialect.flux.notes import is_undetected
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
 from tidegate.dialect.units import is_own_kind
@@ -107,6 +108,10 @@ class Craft:
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         return who_changed(unit, item, live, self.jq, seal)
 
+    def is_exempt(self, item: Item, live: Body | None) -> bool:
+        wanted: Body = msgspec.json.decode(item.body)
+        return any(map(is_undetected, (wanted, live or {})))
+
     def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
         return find_drift(unit, item, live, self.jq)
 
@@ -122,8 +127,8 @@ class Craft:
         ]
         return prune_units(named, stale)
 
-    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
-        return without_hooks(plan, units)
+    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
+        return without_hooks(plan, units, but_tests=but_tests)
 
     def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
         return without_settled(plan, settled)

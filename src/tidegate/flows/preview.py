@@ -132,7 +132,7 @@ async def preview_with_lives(
 
 def _fate(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str) -> Difference:
     """What becomes of an object; what others have changed may be theirs."""
-    if unit.policy.drift is DriftMode.WARN and item.hook is None:
+    if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
         return KEPT
     return find_difference(unit, item, live, jq, seal)
 

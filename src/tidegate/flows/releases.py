@@ -110,7 +110,7 @@ class ReleaseBooks:
         if entering.action is Action.UNINSTALL or remedy is None:
             return None
         if remedy is Action.ROLLBACK:
-            target = book.rollback_target(records, entering.number)
+            target = book.rollback_target(records, entering.number, terms)
             return None if target is None else roll_back(failing, terms, target)
         sheet = self.sheets.get(failing.unit.id)
         mine = next((one for one in records if one.number == entering.number), None)
@@ -121,9 +121,10 @@ class ReleaseBooks:
         return None
 
     def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        records, remedy = _records(entries), self.terms[unit].acting.remedy
-        is_end = remedy is Action.UNINSTALL
-        return book.intend_end(records) if is_end else book.intend_rollback(records)
+        records, terms = _records(entries), self.terms[unit]
+        if terms.acting.remedy is Action.UNINSTALL:
+            return book.intend_end(records)
+        return book.intend_rollback(records, terms)
 
     def begin(
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
@@ -152,6 +153,19 @@ class ReleaseBooks:
             told = book.remove(records, self.terms[unit], ended=ended, now=now)
         else:
             told = book.end(records, entering=entering, ended=ended, now=now)
+        return tuple(self._writes(unit, entries, told, now))
+
+    def review(
+        self,
+        unit: UnitId,
+        entries: Sequence[Live],
+        entering: Entering,
+        *,
+        ended: EntryEnd,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        terms = self.terms[unit]
+        told = book.review(_records(entries), terms, entering=entering, ended=ended)
         return tuple(self._writes(unit, entries, told, now))
 
     def _writes(

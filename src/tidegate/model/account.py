@@ -66,7 +66,8 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
     to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
-    it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open.
+    it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open,
+    and `by_test` that a test failed.
     `is_known`: it could be begun; else the `code` of what was found in it, and the `field` of its
     own object. `retries`: how often it was tried again. `release`: the Helm release that it is, and
     `entries` the records of that; one that `is_kept` is no other revision. `remedied`: whether what
@@ -83,6 +84,7 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     sentence: str = ""
     by_gate: bool = False
+    by_test: bool = False
     is_known: bool = True
     code: str = ""
     field: str = ""

@@ -87,6 +87,8 @@ class Told(StrEnum):
 
 
 LEFT = "Left"
+FORGIVEN = "Forgiven"
+"""A step has failed, and that counts for nothing."""
 """Why an object is kept that asks for it itself."""
 
 

@@ -32,6 +32,8 @@ class Action(StrEnum):
     KEEP = "keep"
     """The last entry says what Git says: nothing is entered, and no hook is run."""
     UNINSTALL = "uninstall"
+    TEST = "test"
+    """The last entry says what Git says, and nobody has tried it out yet."""
     ROLLBACK = "rollback"
     """An earlier entry is made again, since the last one failed."""
 
@@ -109,6 +111,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
 
     `stands`: it `is_deployed`, or somebody is at work on it. `is_gone`: it was uninstalled.
     `action` and `key` where we made it. `rendered`: the revision that its templates have seen.
+    `is_unfit`: its tests have failed.
     """
 
     number: int
@@ -118,6 +121,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     action: Action | None = None
     key: str = ""
     rendered: int = 0
+    is_unfit: bool = False
 
 
 class CrdPolicy(StrEnum):
@@ -148,7 +152,8 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     are put in the place of what is there. `checks`: they are validated before, and where it
     `checks_values`, values as well.
     `refuses_others`: what is there already, and not the release's, is not taken over. `remedy`:
-    what is done about its failure; None leaves it as it is.
+    what is done about its failure; None leaves it as it is. `forgives`: tests that fail are told,
+    and no failure.
     """
 
     hooks: bool = True
@@ -162,6 +167,24 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     checks_values: bool = True
     refuses_others: bool = False
     remedy: Action | None = None
+    forgives: bool = False
+
+
+class TrialTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Whether and how a release is tried out when it is brought.
+
+    `only` and `but`: the tests that are run, by their names, and those that are not; without `only`
+    all are. `ignores`: how it went says nothing about the release.
+    """
+
+    runs: bool = False
+    timeout: Ms = Ms(0)
+    ignores: bool = False
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        return name not in self.but and (not self.only or name in self.only)
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -183,6 +206,7 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     upgrade: ActionTerms = ActionTerms()
     rollback: ActionTerms = ActionTerms()
     uninstall: ActionTerms = ActionTerms()
+    test: TrialTerms = TrialTerms()
     drift: DriftMode = DriftMode.DISABLED
     ignores: tuple[Ignored, ...] = ()
 

@@ -25,7 +25,14 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.ledger import Action, ActionTerms, CrdPolicy, DriftMode, ReleaseTerms
+from tidegate.model.ledger import (
+    Action,
+    ActionTerms,
+    CrdPolicy,
+    DriftMode,
+    ReleaseTerms,
+    TrialTerms,
+)
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Handling, Order, Policy, Tracking
@@ -53,9 +60,6 @@ UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
     "rollback.cleanupOnFail": "what a failed rollback has made stays",
-    "rollback.timeout": "a rollback has as much time as the upgrade",
-    "test.enable": "tests of the chart are not run",
-    "uninstall.timeout": "an end has as much time as an install",
     "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
@@ -84,6 +88,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         upgrade=_action(spec, "upgrade"),
         rollback=_action(spec, "rollback"),
         uninstall=_action(spec, "uninstall"),
+        test=_tests(spec),
         drift=_drift(spec),
         ignores=tuple(read_ignores(spec.part("driftDetection"))),
     )
@@ -185,6 +190,20 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
     return act(policy, terms)
 
 
+def _tests(spec: Part) -> TrialTerms:
+    said = spec.part("test")
+    filters = [
+        (one.text("name", needed=True), one.flag("exclude")) for one in said.parts("filters")
+    ]
+    return TrialTerms(
+        runs=said.flag("enable"),
+        timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
+        ignores=said.flag("ignoreFailures"),
+        only=tuple(name for name, excluded in filters if not excluded),
+        but=tuple(name for name, excluded in filters if excluded),
+    )
+
+
 def _drift(spec: Part) -> DriftMode:
     said, usual = spec.part("driftDetection"), DriftMode.DISABLED
     return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
@@ -212,7 +231,16 @@ def _action(spec: Part, name: str) -> ActionTerms:
         checks=not said.flag("disableOpenAPIValidation"),
         checks_values=not said.flag("disableSchemaValidation"),
         refuses_others=said.flag("disableTakeOwnership"),
+        forgives=_forgives(spec, name),
     )
+
+
+def _forgives(spec: Part, name: str) -> bool:
+    """Whether tests that fail are no failure of an action."""
+    said = spec.part(name).part("remediation")
+    if said.has("ignoreTestFailures"):
+        return said.flag("ignoreTestFailures")
+    return spec.part("test").flag("ignoreFailures")
 
 
 def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:

@@ -18,6 +18,16 @@ from tidegate.dialect.flux.release_drift import (
     tell_drift,
     tell_failed_correction,
 )
+from tidegate.dialect.flux.release_tests import (
+    TEST,
+    TESTED,
+    await_tests,
+    fail_tests,
+    has_failed_tests,
+    is_awaiting_tests,
+    snapshot_tests,
+    tell_tests,
+)
 from tidegate.dialect.flux.status import (
     PROGRESSING,
     READY,
@@ -41,7 +51,7 @@ from tidegate.model.semantics import ENDLESS
 
 Body = dict[str, Json]
 RELEASED, REMEDIATED = "Released", "Remediated"
-ORDER = (RECONCILING, STALLED, READY, RELEASED, "TestSuccess", REMEDIATED, DRIFTED)
+ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
 MOST_SNAPSHOTS = 5
 ROLLED_BACK = "Rollback to "
 SNAPSHOT = "v2"
@@ -61,9 +71,7 @@ def release_status(
     status: Body = {**mapping(own, "status"), "storageNamespace": terms.storage}
     notes: tuple[Note, ...] = ()
     if account.going is Going.RUNS:
-        limit = go_duration(terms.acting.timeout)
-        action = CORRECTION if account.is_kept else terms.action.value
-        doing = f"Running '{action}' action with timeout of {limit}"
+        doing = _doing(account, terms, conditions, newest(records))
         conditions.set(READY, "Unknown", PROGRESSING, doing)
         conditions.set(RECONCILING, "True", PROGRESSING, doing)
         conditions.drop(STALLED)
@@ -88,6 +96,23 @@ def release_status(
 _COUNTS = frozenset({"failures", *FAILURES.values()})
 
 
+def _doing(
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    last: ReleaseRecord | None,
+) -> str:
+    """What is done now, and for how long at most."""
+    action, limit = terms.action.value, terms.acting.timeout
+    if last is not None and is_awaiting_tests(last, terms.test):
+        _succeed(conditions, last)
+        await_tests(conditions, _named(last), _chart(last))
+        action, limit = TEST, terms.test.timeout
+    elif account.is_kept:
+        action = CORRECTION
+    return f"Running '{action}' action with timeout of {go_duration(limit)}"
+
+
 def _pass(
     account: UnitAccount,
     terms: ReleaseTerms,
@@ -98,10 +123,11 @@ def _pass(
     if last is None:
         return ()
     reason, told = _succeed(conditions, last)
+    tested = tell_tests(last, terms.test, conditions, _named(last), _chart(last))
     drifted = tell_drift(account, terms.drift, conditions, _named(last))
-    if account.is_kept or not account.operated:
+    if not account.operated:
         return drifted
-    return (("Normal", reason, told), *drifted)
+    return (*(() if account.is_kept else (("Normal", reason, told),)), *tested, *drifted)
 
 
 def _succeed(conditions: FluxConditions, last: ReleaseRecord) -> tuple[str, str]:
@@ -142,11 +168,7 @@ def _fail(
     if not account.is_known:
         conditions.set(READY, "False", "ArtifactFailed", why)
         return ()
-    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
-    chart = f" with chart {_chart(failed)}" if failed is not None else ""
-    told = f"Helm {action} failed for release {terms.namespace}/{terms.name}{chart}: {why}"
-    reason = f"{action.capitalize()}Failed"
-    conditions.set(RELEASED, "False", reason, told)
+    told, reason = _failed(account, terms, conditions, records, why)
     notes: list[Note] = [("Warning", reason, told)]
     conditions.drop(REMEDIATED)
     if account.remedied is not None:
@@ -166,6 +188,32 @@ def _fail(
         conditions.drop(RECONCILING)
         notes.append(("Warning", "RetriesExceeded", tried))
     return tuple(notes) if account.operated else ()
+
+
+def _failed(
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    records: Sequence[ReleaseRecord],
+    why: str,
+) -> tuple[str, str]:
+    """What has failed: the release, or its tests; the sentence, and the reason."""
+    name, action = f"{terms.namespace}/{terms.name}", terms.action
+    if account.by_test:
+        tested = newest(one for one in records if has_failed_tests(one))
+        if tested is not None:
+            _succeed(conditions, tested)
+            return fail_tests(conditions, f"{_named(tested)} with chart {_chart(tested)}", why)
+        return fail_tests(conditions, name, why)
+    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
+    chart = f" with chart {_chart(failed)}" if failed is not None else ""
+    told, reason = (
+        f"Helm {action} failed for release {name}{chart}: {why}",
+        f"{action.capitalize()}Failed",
+    )
+    conditions.set(RELEASED, "False", reason, told)
+    conditions.drop(TESTED)
+    return told, reason
 
 
 def _remedied(
@@ -255,7 +303,8 @@ def _snapshot(record: ReleaseRecord) -> Body:
     }
     if text(chart, "appVersion"):
         told["appVersion"] = text(chart, "appVersion")
-    return told
+    tests = snapshot_tests(record)
+    return {**told, "testHooks": tests} if tests else told
 
 
 def _digest(body: Body) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.linking import add, holds, is_on_its_way
-from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
+from tidegate.engine.turns.rollout import ItemState, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
-from tidegate.model.event import NOT_NEEDED, StepState, Told
+from tidegate.model.event import FORGIVEN, NOT_NEEDED, StepState, Told
 from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.plan import public_digest
@@ -117,8 +117,10 @@ def start(turn: Turn, step: StepRun) -> None:
         return
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)
-    name, failure = step.step.id, step.unit.failure if step.step.rescues else None
-    turn.order(Expand(name) if step.step.expands else CheckStep(name, failure))
+    name, ended = step.step.id, step.unit.failure if step.step.rescues else None
+    if step.step.tests:
+        ended = EntryEnd(passed=True, hooks=step.unit.hook_runs(turn.now))
+    turn.order(Expand(name) if step.step.expands else CheckStep(name, ended))
 
 
 def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
@@ -183,10 +185,14 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
     retry, unit = step.rules.retry, step.unit
     if unit.stopped:
         return  # what is left of it is given up when nothing of it is under way
+    if step.step.tests and unit.unit.policy.forgives_tests:
+        _forgive(turn, step, sentence)
+        return
     attempt = (unit.attempts if retry.whole else step.attempts) + 1
     final = final or step.step.rescues
     if not step.step.rescues:
-        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=unit.hook_runs(turn.now))
+        hooks = unit.hook_runs(turn.now, failing=step)
+        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=hooks)
     if not final and attempt <= retry.limit and not turn.is_held(step):
         unit.attempts, step.attempts = attempt, attempt
         _retry(turn, step, retry.pause(attempt), reason, sentence)
@@ -201,6 +207,16 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
         return
     settle_part(turn, step)
     skip_behind(turn, step)
+
+
+def _forgive(turn: Turn, step: StepRun, sentence: str) -> None:
+    """A test that fails is told, and counts for nothing; what is left of them is not run."""
+    for run in step.items:
+        run.state = ItemState.PASSED if run.state is ItemState.PASSED else ItemState.FAILED
+    for one in step.unit.steps:
+        one.void |= one.step.tests and one.state is StepState.WAITING
+    turn.enter(step, StepState.PASSED, reason=FORGIVEN, sentence=sentence)
+    free(turn, step)
 
 
 def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:

@@ -212,11 +212,21 @@ class UnitRun:
         mine = [step for step in self.steps if step.step.rescues]
         return bool(mine) and all(step.state is StepState.PASSED for step in mine)
 
-    def hook_runs(self, now: Ms, *, rescues: bool = False) -> tuple[HookRun, ...]:
-        """What became of its hooks, or of those that it has for its failure."""
+    def hook_runs(
+        self, now: Ms, *, rescues: bool = False, failing: StepRun | None = None
+    ) -> tuple[HookRun, ...]:
+        """What became of its hooks, or of those that it has for its failure.
+
+        What a step that has failed still waits for has failed, too.
+        """
         mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
+
+        def passed(run: ItemRun) -> bool | None:
+            is_lost = run.step is failing or run.step.state is StepState.FAILED
+            return ENDED.get(run.state, False if is_lost else None)
+
         return tuple(
-            HookRun(one.item.ref, one.at, now, ENDED.get(one.state))
+            HookRun(one.item.ref, one.at or now, now, passed(one))
             for one in mine
             if one.item.hook is not None and one.state is not ItemState.PENDING
         )

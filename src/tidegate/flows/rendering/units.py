@@ -27,7 +27,7 @@ from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
-from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
+from tidegate.model.ledger import Action, CrdPolicy, KnownRelease, ReleaseTerms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
@@ -238,11 +238,19 @@ async def _as_known(
 
     if known is None:
         return *told(1, is_upgrade=False), None
-    if known.stands and known.action is not None:
+    if known.stands and known.action is not None and not _is_refused(known, terms):
         same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
         if key and key == known.key:
             return same, key, known
     return *told(known.number + 1, is_upgrade=not known.is_gone), None
+
+
+def _is_refused(known: KnownRelease, terms: ReleaseTerms | None) -> bool:
+    """Whether its tests have failed, and that counts: it is released anew."""
+    if terms is None or not known.is_unfit or not terms.test.runs:
+        return False
+    how = terms.upgrade if known.action is Action.UPGRADE else terms.install
+    return not how.forgives
 
 
 def _without_cluster(release: Release) -> Release:
