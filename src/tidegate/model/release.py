@@ -116,6 +116,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. Who
     `checks_lock` takes no lock that does not fit Chart.yaml: Argo CD does, Flux does not.
 
+    Hooks that are tests are left out, unless it is to `include_tests`.
     Templates see `revision` and `is_upgrade`. `described`: the chart itself, its notes and the
     values of the user are wanted as well, as a record of the release keeps them.
     """
@@ -130,6 +131,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     kube_version: str = DEFAULT_KUBE_VERSION
     api_versions: tuple[str, ...] = ()
     include_crds: bool = True
+    include_tests: bool = False
     is_upgrade: bool = False
     revision: int = 1
     described: bool = False

@@ -132,6 +132,7 @@ def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource
         defaults=defaults,
         kube_version="",
         include_crds=not skips,
+        include_tests=terms.test.runs,
         skip_schema=not terms.install.checks_values,
         checks_lock=False,
     )

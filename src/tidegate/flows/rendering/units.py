@@ -233,7 +233,8 @@ async def _as_known(
             how = terms.upgrade
             crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
             release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
-        key = chart_key(_without_cluster(release), workshop)
+        untested = msgspec.structs.replace(release, include_tests=False)
+        key = chart_key(_without_cluster(untested), workshop)
         return release, digest_bytes(key.encode(), more) if key else ""
 
     if known is None:
