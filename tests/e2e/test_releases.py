@@ -15,7 +15,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ChartRepository, config_map, hook
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import part, text
+from tidegate.model.reading import mappings, part, text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -94,7 +94,7 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
 async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> None:
     await harbour.tidegate()
     assert harbour.history() == [(1, "deployed", "Install complete")]
-    harbour.shop.release(values={"to": "two"})
+    harbour.shop.release(values={"to": "two"}, test={"enable": True})
 
     await harbour.tidegate()
 
@@ -108,7 +108,10 @@ async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> No
         "deployed",
         "shop-1.0.0",
     )
-    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
+    status = harbour.told("status", "web")
+    assert text(status, "info", "status") == "deployed"
+    runs = {text(one, "name"): text(one, "last_run", "phase") for one in mappings(status, "hooks")}
+    assert runs == {"migrate": "Succeeded", "probe": "Succeeded"}
     assert harbour.told("get", "values", "web") == {"to": "two"}
     assert harbour.told("get", "values", "web", "--all") == {"to": "two", "kept": True}
     assert "to: two" in harbour.helm("get", "manifest", "web")

@@ -91,13 +91,21 @@ class KeptSandbox:
         served: bool = True,
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
+        hanging: Sequence[str] = (),
     ) -> KeptSandbox:
-        """With namespaces of the dialects, their kinds, and `more`; `failing` are Jobs that do."""
+        """With namespaces of the dialects, their kinds, and `more`.
+
+        Jobs that are `failing` fail, and those that are `hanging` take hours.
+        """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
         scenario = home / "scenario.yaml"
-        behaviours: Json = [
+        behaviours: list[Json] = [
             {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
+        ]
+        behaviours += [
+            {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": name}}
+            for name in hanging
         ]
         story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
         scenario.write_bytes(msgspec.json.encode(story))

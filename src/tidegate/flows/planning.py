@@ -172,8 +172,14 @@ def _acting(member: Member) -> Policy:
 
 
 def _unbound(unit: Unit) -> Unit:
-    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    """The unit without what its project says of syncs; what it may touch stays as it is.
+
+    The end of a release has a time of its own.
+    """
     policy = msgspec.structs.replace(unit.policy, windows=())
+    if policy.release is not None:
+        timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
+        policy = run_by(timed, policy.semantics)
     return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 

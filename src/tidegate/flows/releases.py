@@ -29,7 +29,7 @@ from tidegate.dialect.tracking import origin_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.planning import Planned
-from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
+from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart, inside_chart
 from tidegate.flows.rendering.outcome import attempt_all, raise_all
@@ -107,8 +107,10 @@ class ReleaseBooks:
     ) -> Fragment | None:
         terms = self.terms[failing.unit.id]
         remedy, records = terms.acting.remedy, _records(entries)
-        if entering.action is Action.UNINSTALL or remedy is None:
+        if entering.action is Action.UNINSTALL:
             return None
+        if remedy is None:
+            return clean_up(failing, terms) if terms.acting.cleans else None
         if remedy is Action.ROLLBACK:
             target = book.rollback_target(records, entering.number, terms)
             return None if target is None else roll_back(failing, terms, target)
@@ -122,6 +124,8 @@ class ReleaseBooks:
 
     def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
         records, terms = _records(entries), self.terms[unit]
+        if terms.acting.remedy is None:
+            return Entering(Action.KEEP)
         if terms.acting.remedy is Action.UNINSTALL:
             return book.intend_end(records)
         return book.intend_rollback(records, terms)

@@ -152,8 +152,8 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     are put in the place of what is there. `checks`: they are validated before, and where it
     `checks_values`, values as well.
     `refuses_others`: what is there already, and not the release's, is not taken over. `remedy`:
-    what is done about its failure; None leaves it as it is. `forgives`: tests that fail are told,
-    and no failure.
+    what is done about its failure; None leaves it as it is, but for what it has made, where it
+    `cleans`. `forgives`: tests that fail are told, and no failure.
     """
 
     hooks: bool = True
@@ -168,6 +168,7 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     refuses_others: bool = False
     remedy: Action | None = None
     forgives: bool = False
+    cleans: bool = False
 
 
 class TrialTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

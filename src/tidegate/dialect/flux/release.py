@@ -60,7 +60,6 @@ UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
     "rollback.cleanupOnFail": "what a failed rollback has made stays",
-    "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
@@ -233,6 +232,7 @@ def _action(spec: Part, name: str) -> ActionTerms:
         checks_values=not said.flag("disableSchemaValidation"),
         refuses_others=said.flag("disableTakeOwnership"),
         forgives=_forgives(spec, name),
+        cleans=said.flag("cleanupOnFail"),
     )
 
 
@@ -263,6 +263,7 @@ def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
     if strategy.text("name", among=FAILURE_STRATEGIES) == FAILURE_STRATEGIES[1]:
         tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
         remedy, last = None, False
+    cleans = remedy is None and said.flag("cleanupOnFail")
     retry = Retry(
         limit=tries if tries >= 0 else ENDLESS,
         first=pause,
@@ -271,8 +272,8 @@ def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
         whole=True,
         gates=True,
         refreshes=True,
-        rescues=remedy is not None,
-        rescues_last=last,
+        rescues=remedy is not None or cleans,
+        rescues_last=last or cleans,
         counts_on=True,
     )
     return retry, remedy

@@ -171,7 +171,7 @@ def _fail(
     told, reason = _failed(account, terms, conditions, records, why)
     notes: list[Note] = [("Warning", reason, told)]
     conditions.drop(REMEDIATED)
-    if account.remedied is not None:
+    if account.remedied is not None and terms.acting.remedy is not None:
         told, reason = _remedied(terms, records, why, went_well=account.remedied)
         conditions.set(REMEDIATED, "True" if account.remedied else "False", reason, told)
         notes.append(("Normal" if account.remedied else "Warning", reason, told))

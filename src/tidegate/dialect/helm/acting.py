@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.ledger import Action, ReleaseTerms
-from tidegate.model.moment import Ms
 from tidegate.model.policy import Gates, Policy
 
 
@@ -22,9 +21,10 @@ def act(policy: Policy, terms: ReleaseTerms) -> Policy:
         handling=handling,
         refuses_shared=how.refuses_others,
         timeout=how.timeout,
-        remedy_timeout=back.timeout if back is not None else Ms(0),
+        remedy_timeout=back.timeout if back is not None else how.timeout,
         test_timeout=terms.test.timeout,
         forgives_tests=how.forgives,
+        remedies_tests=how.remedy is not None,
         retry=how.retry,
         release=terms,
     )

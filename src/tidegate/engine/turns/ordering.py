@@ -241,11 +241,16 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     for one in steps:
         one.not_before = again
         one.unmet = sum(holds(before, one) for before in one.before)
-    if step.rules.retry.rescues and step.unit.rescues:
+    if step.rules.retry.rescues and step.unit.rescues and _is_remedied(step):
         step.unit.remedying = True
         _begin_rescues(turn, step.unit.rescues)
     for one in steps:
         release(turn, one)
+
+
+def _is_remedied(failed: StepRun) -> bool:
+    """Whether something is done about the failure of a step."""
+    return not failed.step.tests or failed.unit.unit.policy.remedies_tests
 
 
 def _begin_rescues(turn: Turn, waiting: list[StepRun]) -> None:
@@ -337,8 +342,9 @@ def rescue(turn: Turn, step: StepRun) -> None:
     if not all(one.is_final for one in ordinary):
         return
     waiting, unit.rescues = unit.rescues, []
-    failed_too = any(one.state is StepState.FAILED for one in ordinary)
-    if failed_too and step.rules.retry.rescues_last:
+    failed_ones = [one for one in ordinary if one.state is StepState.FAILED]
+    failed_too = bool(failed_ones)
+    if step.rules.retry.rescues_last and any(map(_is_remedied, failed_ones)):
         _begin_rescues(turn, waiting)
         return
     why = "its last failure is left as it is" if failed_too else "nothing failed"
