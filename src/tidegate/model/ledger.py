@@ -215,3 +215,8 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def acting(self) -> ActionTerms:
         found = {Action.UPGRADE: self.upgrade, Action.ROLLBACK: self.rollback}
         return found.get(self.action, self.install)
+
+    def refuses(self, known: KnownRelease) -> bool:
+        """Whether the tests of a revision have failed, and that counts: it is released anew."""
+        how = self.upgrade if known.action is Action.UPGRADE else self.install
+        return known.is_unfit and self.test.runs and not how.forgives

@@ -55,6 +55,8 @@ ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
 MOST_SNAPSHOTS = 5
 ROLLED_BACK = "Rollback to "
 SNAPSHOT = "v2"
+TOLD_OF_DIGEST = 12
+"""How much of an artifact's digest a chart's version tells."""
 FAILURES = {Action.INSTALL: "installFailures", Action.UPGRADE: "upgradeFailures"}
 
 
@@ -62,7 +64,6 @@ def release_status(
     own: Body, account: UnitAccount, sources: Sequence[Provenance]
 ) -> OwnStatus | None:
     """The status of a HelmRelease, given the one it has; None: there is nothing to say."""
-    del sources  # the record of a release names its chart
     conditions, terms = FluxConditions(own, stamp(account.now), ORDER), account.release
     is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
     if terms is None or account.going is Going.WAITS or (is_lost and not account.operated):
@@ -84,10 +85,11 @@ def release_status(
     else:
         notes = _fail(account, terms, conditions, records)
         status |= _counts(account, terms)
-    status |= {} if account.is_kept else _attempted(own, account, records)
+    digest = _artifact_of(records, sources)
+    status |= {} if account.is_kept else _attempted(own, account, records, digest)
     status |= {
         "conditions": conditions.listed(),
-        "history": _history(records, mappings(own, "status", "history")),
+        "history": _history(records, mappings(own, "status", "history"), digest),
         "inventory": inventory_of(mapping(own, "status"), account),
     }
     return OwnStatus(status, notes)
@@ -243,7 +245,21 @@ def _chart(record: ReleaseRecord) -> str:
     return "@".join(record.chart)
 
 
-def _attempted(own: Body, account: UnitAccount, records: Sequence[ReleaseRecord]) -> Body:
+def _artifact_of(records: Sequence[ReleaseRecord], sources: Sequence[Provenance]) -> str:
+    """The digest of the OCI artifact that the newest chart tells in its version, if it does."""
+    tried = newest(one for one in records if not _is_rollback(one))
+    build = tried.chart[1].rpartition("+")[2] if tried is not None else ""
+    digests = (one.revision.digest for one in sources)
+    return next((one for one in digests if build and build == _short(one)), "")
+
+
+def _short(digest: str) -> str:
+    return digest.rpartition(":")[2][:TOLD_OF_DIGEST]
+
+
+def _attempted(
+    own: Body, account: UnitAccount, records: Sequence[ReleaseRecord], digest: str
+) -> Body:
     """What was tried last; nothing where nothing was."""
     tried = newest(one for one in records if not _is_rollback(one))
     terms = account.release
@@ -254,6 +270,7 @@ def _attempted(own: Body, account: UnitAccount, records: Sequence[ReleaseRecord]
         "lastAttemptedReleaseAction": terms.action.value,
         "lastAttemptedRevision": tried.chart[1],
         "lastAttemptedConfigDigest": _digest(tried.config),
+        **({"lastAttemptedRevisionDigest": digest} if digest else {}),
     }
 
 
@@ -269,8 +286,10 @@ def _is_rollback(record: ReleaseRecord) -> bool:
     return text(record.content, "info", "description").startswith(ROLLED_BACK)
 
 
-def _history(records: Iterable[ReleaseRecord], known: Sequence[Body]) -> list[Json]:
+def _history(records: Iterable[ReleaseRecord], known: Sequence[Body], digest: str) -> list[Json]:
     """Snapshots, the newest first, down to the last one before it that was well."""
+    digests = {_short(told): told for told in (text(old, "ociDigest") for old in known) if told}
+    digests |= {_short(digest): digest} if digest else {}
     ordered = sorted(records, key=lambda one: one.number, reverse=True)
     if not ordered:
         return [
@@ -280,13 +299,13 @@ def _history(records: Iterable[ReleaseRecord], known: Sequence[Body]) -> list[Js
         ] or [*known[:1]]
     kept: list[Json] = []
     for one in ordered[:MOST_SNAPSHOTS]:
-        kept.append(_snapshot(one))
+        kept.append(_snapshot(one, digests.get(one.chart[1].rpartition("+")[2], "")))
         if len(kept) > 1 and one.status in GOOD:
             break
     return kept
 
 
-def _snapshot(record: ReleaseRecord) -> Body:
+def _snapshot(record: ReleaseRecord, artifact: str) -> Body:
     chart, info = mapping(record.content, "chart", "metadata"), mapping(record.content, "info")
     told: Body = {
         "apiVersion": SNAPSHOT,
@@ -303,6 +322,8 @@ def _snapshot(record: ReleaseRecord) -> Body:
     }
     if text(chart, "appVersion"):
         told["appVersion"] = text(chart, "appVersion")
+    if artifact:
+        told["ociDigest"] = artifact
     tests = snapshot_tests(record)
     return {**told, "testHooks": tests} if tests else told
 

@@ -23,11 +23,11 @@ from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.charts import chart_key
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
-from tidegate.flows.rendering.settling import settle
+from tidegate.flows.rendering.settling import settle, stamped
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
-from tidegate.model.ledger import Action, CrdPolicy, KnownRelease, ReleaseTerms
+from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
@@ -96,7 +96,7 @@ async def render_unit(
         for one, tree in zip(unit.sources, trees, strict=True):
             asked = None
             if one.request is not None:
-                asked = await settle(one, tree, refs, cluster, workshop)
+                asked = stamped(await settle(one, tree, refs, cluster, workshop), tree, unit)
                 part = await _render(asked, one, unit, workshop, find_data)
                 parts.append(_named_after(tree, part, workshop))
             built.append(BuiltTree(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
@@ -215,10 +215,9 @@ async def _render_around(
 async def _as_known(
     asked: Release, details: FluxDetails, unit: Unit, workshop: Workshop
 ) -> tuple[Release, str, KnownRelease | None]:
-    """The release as the revision that it is or will be, and the name of all it is made of.
+    """The release as the revision that it is or will be, the name of all it is made of, its record.
 
-    And its record, where the cluster has one of this very release. One that is there already is
-    rendered as it was then: as an install, or as an upgrade.
+    One that is there already is rendered as it was then: as an install, or as an upgrade.
     """
     ask, terms = workshop.setting.ask_release, unit.policy.release
     if ask is None:
@@ -239,19 +238,11 @@ async def _as_known(
 
     if known is None:
         return *told(1, is_upgrade=False), None
-    if known.stands and known.action is not None and not _is_refused(known, terms):
+    if known.stands and known.action is not None and not (terms and terms.refuses(known)):
         same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
         if key and key == known.key:
             return same, key, known
     return *told(known.number + 1, is_upgrade=not known.is_gone), None
-
-
-def _is_refused(known: KnownRelease, terms: ReleaseTerms | None) -> bool:
-    """Whether its tests have failed, and that counts: it is released anew."""
-    if terms is None or not known.is_unfit or not terms.test.runs:
-        return False
-    how = terms.upgrade if known.action is Action.UPGRADE else terms.install
-    return not how.forgives
 
 
 def _without_cluster(release: Release) -> Release:
