@@ -23,7 +23,7 @@ from tidegate.report.lineage import (
 
 def show_tree(kind: str, called: str, told: Given, doing: Doing, *, compact: bool) -> int:
     """What a unit brings. Gives the exit code."""
-    (named,) = find_named(find_families(told["place"], told), (kind,), (called,))
+    (named,) = find_named(find_families(told["place"], told), (kind,), (called,), home=told["home"])
 
     async def ask(session: Session, found: Found) -> tuple[list[TreeNode], Found]:
         lineages = await read_lineage(found, session)

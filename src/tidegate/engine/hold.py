@@ -73,8 +73,10 @@ class UnitHold(msgspec.Struct):
     """The life of our heartbeat in which it was taken."""
     _told: str = ""
     """The plan that the record names since we wrote it last."""
-    _counted: tuple[int, str] = (0, "")
-    """So many of these does the journal name, and this is the text it speaks of."""
+    _enters: bool = False
+    """It has its slot: the journal is to say so before anything is written."""
+    _counted: tuple[int, str, bool] = (0, "", False)
+    """So many of these does the journal name, the text it speaks of, and whether it has a slot."""
     _has_counted: bool = False
     """The record has named our objects in this rollout."""
     _said: str = ""
@@ -83,7 +85,11 @@ class UnitHold(msgspec.Struct):
     def intend(self, text: str) -> None:
         """Bring another text from now on."""
         if text != self.text:
-            self.text, self.hooks, self.begun = text, set(), None
+            self.text, self.hooks, self.begun, self._enters = text, set(), None, False
+
+    def enter(self) -> None:
+        """Have who comes after us know that the unit has one of its group's slots."""
+        self._enters = True
 
     def begin(self, now: Ms) -> Ms:
         """When the rollout of this text began: now, unless one is taken up again.
@@ -101,7 +107,11 @@ class UnitHold(msgspec.Struct):
     def is_taken(self, now: Ms) -> bool:
         """Whether its objects may be written."""
         is_good = self.is_ours and not self.leaving and self.keeping.heartbeat.is_good(now)
-        return is_good and self._counted == (len(self.refs), self.text)
+        return is_good and self._counted == self._countable
+
+    @property
+    def _countable(self) -> tuple[int, str, bool]:
+        return len(self.refs), self.text, self._enters
 
     def take(self, now: Now) -> Errand[None]:
         """Hold the unit, and count its objects as its own before they are written.
@@ -139,7 +149,7 @@ class UnitHold(msgspec.Struct):
     def _seize(self, now: Now) -> Errand[None]:
         """Make the record ours, over what we know of it."""
         heartbeat, record = self.keeping.heartbeat, self.record
-        life, known, self._counted = heartbeat.life, record.epoch, (0, "")
+        life, known, self._counted = heartbeat.life, record.epoch, (0, "", False)
         record.claim(heartbeat.holder)
         self.tried = True
         if record.is_large(self.refs) or record.earlier_hooks(self.text):
@@ -153,8 +163,10 @@ class UnitHold(msgspec.Struct):
             yield from self._bear(refused, "writing", now)
 
     def _count(self, now: Now) -> Errand[Outcome | None]:
-        known = (len(self.refs), self.text)
+        known = self._countable
         begun = now() if self.begun is None else self.begun
+        if self._enters:
+            self.record.enter(self.text)
         self.record.expect(
             self.plan,
             self.refs,

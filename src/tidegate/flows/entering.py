@@ -211,10 +211,7 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     """What is pointed at as it is now, for the clusters of a session."""
     target, setting = session.target, session.setting
     known = target.contexts
-    if target.simulation is None:
-        asked = ClusterSecrets(session.world, next(iter(known)))
-        setting = replace(setting, ask_secret=asked)
-
+    setting = replace(setting, ask_secret=ClusterSecrets(session.world, next(iter(known))))
     releases = ClusterReleases(session.world, known, next(iter(known)))
     setting = replace(setting, ask_release=releases)
 

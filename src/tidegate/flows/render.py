@@ -16,6 +16,7 @@ from tidegate.flows.entering import find, spot_of
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
 from tidegate.flows.rendering.workshop import WorkerCrew
+from tidegate.flows.weakness import weakness_of
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
@@ -106,4 +107,5 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
         UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
         for entry, one in chosen
     )
-    return Parts(tuple(parts), findings)
+    unknown = weakness_of(one for _, one in chosen)
+    return Parts(tuple(parts), (*findings, *unknown))

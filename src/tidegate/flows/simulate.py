@@ -21,6 +21,7 @@ from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.flows.weakness import weakness_of
 from tidegate.flows.wiring import commits_of
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
@@ -61,7 +62,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile.
+    what units did with what was committed meanwhile. `weakness`: what was not known.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     aftermath: tuple[tuple[Ref, str], ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    weakness: tuple[Finding, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -186,6 +188,7 @@ async def _simulate(
             *faults_of_rollout(listener.course, ended.evidence),
             *unmet,
         ),
+        weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,
         evidence=ended.evidence,

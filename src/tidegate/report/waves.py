@@ -135,13 +135,18 @@ def _object_cells(units: Iterable[WavesOfUnit]) -> Iterator[tuple[str, ...]]:
         name = str(unit.unit)
         for wave in unit.waves:
             told = [str(one.ref) for one in wave.objects]
-            place = _wave_name(wave) if unit.order != "stages" else "-"
-            yield (name, place, fold(told, len(told), MOST_NAMED))
+            yield (name, _wave_name(wave, unit.order), fold(told, len(told), MOST_NAMED))
             name = ""
 
 
-def _wave_name(wave: UnitWave) -> str:
+def _wave_name(wave: UnitWave, order: str) -> str:
+    """Waves are Argo CD's; Helm knows hooks by their weights, and Flux neither."""
     phase = PHASES.get(wave.phase, wave.phase)
+    if order == "stages" or (order == "helm" and not phase):
+        return "-"
+    if order == "helm":
+        weight = f" {wave.wave}" if wave.wave else ""
+        return f"{'pre' if phase == PHASES['presync'] else 'post'}-hook{weight}"
     return f"{phase} {wave.wave}".strip() if phase else str(wave.wave)
 
 

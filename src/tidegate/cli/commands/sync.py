@@ -240,7 +240,16 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
             await forget_leaving(prepared, session)
     _say_left(screen.course)
     agreed.end_record(result)
-    return CODES[result]
+    return max(CODES[result], _say_unknown(found, session))
+
+
+def _say_unknown(found: Found, session: Session) -> int:
+    """Tell what could not be had, and gives the exit code; a real cluster got nothing of it."""
+    from tidegate.flows.weakness import weakness_of
+
+    if session.target.simulation is None:
+        return 0
+    return options.say_findings(weakness_of(found.members, found.findings))
 
 
 def _say_left(course: Course) -> None:

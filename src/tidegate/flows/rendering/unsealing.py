@@ -33,6 +33,7 @@ from tidegate.render.sops import (
     is_encrypted,
     placeholders,
     refuse_broken,
+    stand_in_lost,
 )
 from tidegate.render.sops.formats import DOTENV_PREFIX
 from tidegate.render.sops.keys import WITHOUT_KEY
@@ -84,7 +85,7 @@ class Unsealing(msgspec.Struct):
         documents = tuple(documents)
         if self.keys.sealed:
             _refuse_sealed(documents)
-            return Decrypted(documents, tuple(() for _ in documents), ())
+            return stand_in_lost(documents)
         for name in sorted({one.place.name for one in find_encrypted(documents)}):
             await self._check_file(root, name)
         opened = await decrypt(documents, self.keys, offline=True)

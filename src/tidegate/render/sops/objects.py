@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.documents import Document, FieldPath, read
+from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
@@ -67,6 +68,17 @@ def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
     )
 
 
+def stand_in_lost(documents: Iterable[Document]) -> Decrypted:
+    """Documents that nobody decrypts, with placeholders where nobody could."""
+    documents = tuple(documents)
+    lost = [find_lost(one) for one in documents]
+    return Decrypted(
+        tuple(placeholders(one) if why else one for one, why in zip(documents, lost, strict=True)),
+        tuple(() for _ in documents),
+        tuple(why for why in lost if why),
+    )
+
+
 async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = False) -> Decrypted:
     """Decrypt what is encrypted; the rest stays as it is. Each document keeps its place.
 
@@ -86,9 +98,31 @@ async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = 
                     raise
                 locked.append(error)
                 document = placeholders(document)  # noqa: PLW2901
+        elif lost := find_lost(document):
+            if not offline:
+                raise lost
+            locked.append(lost)
+            document = placeholders(document)  # noqa: PLW2901
         opened.append(document)
         hidden.append(fields)
     return Decrypted(tuple(opened), tuple(hidden), tuple(locked))
+
+
+def find_lost(document: Document) -> RenderError | None:
+    """What is wrong with a Secret whose values are encrypted, where no block says for whom.
+
+    Flux does not know it for encrypted, and applies the encrypted text as it is.
+    """
+    if document.body.get("kind") != "Secret" or _has_block(document) or opts_out(document):
+        return None
+    values = {name: document.body.get(name) for name in ("data", "stringData")}
+    fields = encrypted_fields(values)
+    if not fields:
+        return None
+    problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
+    hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
+    where = document.place.at(path_text(fields[0]))
+    return RenderError("render.sops.metadata", problem, where=where, hint=hint)
 
 
 def opts_out(document: Document) -> bool:
@@ -157,7 +191,7 @@ def placeholders(document: Document) -> Document:
             return _ENCODED
         return _BY_TYPE.get(type_of(value), PLACEHOLDER)
 
-    if KEY in document.body:
+    if KEY in document.body or find_lost(document):
         body = replace_encrypted(document.body, stand_in)
         return msgspec.structs.replace(document, body=body)
     replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}

@@ -113,15 +113,18 @@ def _numbers(
         for number, expression in enumerate(mappings(step, "matchExpressions")):
             path = (*STEPS, at - 1, "matchExpressions", number, "operator")
             _tell_operator(text(expression, "operator"), path, telling)
-    _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
+    if applications:  # where nothing is generated, that is what is told
+        _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
     return numbers
 
 
 def _tell_empty(empty: list[int], telling: Telling) -> None:
     if empty:
-        many = f"steps {', '.join(map(str, empty))} take" if len(empty) > 1 else "a step takes"
-        said, why = f"{many} no Application", "Argo CD passes over it"
-        telling.warn("argo.set-steps", (*STEPS, empty[0] - 1), said, why, "correct its labels")
+        few = len(empty) == 1
+        some = "a step takes" if few else f"steps {', '.join(map(str, empty))} take"
+        why = f"Argo CD passes over {'it' if few else 'them'}"
+        fix = f"correct {'its' if few else 'their'} labels"
+        telling.warn("argo.set-steps", (*STEPS, empty[0] - 1), f"{some} no Application", why, fix)
 
 
 def is_taken(step: Json, one: Application) -> bool:
