@@ -85,6 +85,7 @@ class Given(TypedDict, total=False):
     yes: bool
     engine: str
     timeout: Ms | None
+    wait: bool | None
     logs: bool
     pace: float | None
     until: Ms
