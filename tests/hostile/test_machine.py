@@ -63,6 +63,15 @@ def test_among_several_each_is_told_once() -> None:
     assert [type(one) for one in spent_errors(group)] == [MachineError, PlanError]
 
 
+def test_what_nobody_lets_us_read_is_told_with_its_place() -> None:
+    """Whoever runs the tests may be allowed to read everything."""
+    denied = PermissionError(errno.EACCES, "Permission denied", "/srv/repo/.git")
+
+    (told,) = spent_errors(ExceptionGroup("work", [denied]))
+
+    assert (told.code, told.exit_code, str(told.where)) == ("file.unreadable", 3, "/srv/repo/.git")
+
+
 @pytest.mark.parametrize("bug", [KeyError("x"), OSError(errno.ENOENT, "no such file"), TypeError()])
 def test_anything_else_among_it_is_a_bug(bug: Exception) -> None:
     assert spent_errors(ExceptionGroup("work", [MemoryError(), bug])) == []

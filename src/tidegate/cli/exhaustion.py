@@ -1,4 +1,4 @@
-"""What a machine has nothing left of, in words: that is nobody's bug."""
+"""What a machine has nothing left of, or lets nobody read, in words: that is no bug of ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from tidegate.errors import MachineError, TidegateError
+from tidegate.errors import FileError, MachineError, Place, TidegateError
 
 ROOM = "make room, or name a place that has some by TMPDIR and XDG_CACHE_HOME"
 SPENT = {
@@ -26,7 +26,7 @@ NO_SCRATCH, NO_THREAD = "No usable temporary directory", "can't start new thread
 
 
 def spent_errors(error: BaseException) -> list[TidegateError]:
-    """What went wrong where nothing did but that something is used up, and errors of ours.
+    """What went wrong where all of it is something used up or denied, or an error of ours.
 
     None, where there is anything else among it.
     """
@@ -53,6 +53,9 @@ def _told(error: BaseException) -> TidegateError | None:
             where = f": {error.filename}" if error.filename else ""
             hint = SPENT[number]
             return MachineError("machine.spent", f"{os.strerror(number)}{where}", hint=hint)
+        case PermissionError(filename=name) if name:
+            problem = f"it cannot be read: {error.strerror}"
+            return FileError("file.unreadable", problem, where=Place(str(name)))
         case OSError() if NO_SCRATCH in str(error):
             problem = "there is no directory for temporary files that can be written"
             return MachineError("machine.spent", problem, hint=ROOM)
