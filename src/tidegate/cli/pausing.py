@@ -11,6 +11,14 @@ from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, naming_argument
 from tidegate.cli.nouns import NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
+WAITING = (
+    click.option(
+        "--wait/--no-wait",
+        default=None,
+        help="Wait for a live controller to come up with it; of one it is waited for anyway.",
+    ),
+    options.timeout,
+)
 TITLES = {
     "application": "Applications",
     "helmrelease": "HelmReleases",
@@ -25,6 +33,7 @@ def pausing(noun: str, *, suspends: bool) -> click.Command:
     short = {"kustomization": "ks", "helmrelease": "hr", "application": "app"}.get(noun, noun)
 
     @takes((PLACE, HOME, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
+    @takes(() if suspends else WAITING)
     @options.text_or_json
     def run(names: tuple[str, ...], *, every: bool, **told: Unpack[Given]) -> int:
         from tidegate.cli.suspending import pause  # noqa: PLC0415 - only when a verb runs

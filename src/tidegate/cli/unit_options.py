@@ -58,6 +58,7 @@ class Given(TypedDict, total=False):
     context: str | None
     clusters: tuple[tuple[str, str], ...]
     sandbox: bool
+    still: bool
     scenario: Path | None
     profile: Path | None
     operators: Path | None
@@ -84,6 +85,7 @@ class Given(TypedDict, total=False):
     yes: bool
     engine: str
     timeout: Ms | None
+    wait: bool | None
     logs: bool
     pace: float | None
     until: Ms

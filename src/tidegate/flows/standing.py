@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
+from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.preview import NOTHING
 from tidegate.flows.session import Session
-from tidegate.flows.status import ObjectStatus, read_status, worst_of
+from tidegate.flows.status import ObjectStatus, read_plan_status, worst_of
 from tidegate.flows.units import unit_rows
 from tidegate.model.labels import Requirement, SelectorError, read_labels
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Plan
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
-from tidegate.model.verdict import Verdict
+from tidegate.model.verdict import Health, Verdict
+from tidegate.plan.selection import choose
 
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitStanding:
-    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
+class UnitStanding(msgspec.Struct, frozen=True):
+    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects.
+
+    `plan`: that of all units which were looked at together.
+    """
 
     unit: Unit
     wave: int | None = None
-    own: Body = field(default_factory=dict)
-    live: Body = field(default_factory=dict)
+    own: Body = msgspec.field(default_factory=dict)
+    live: Body = msgspec.field(default_factory=dict)
     objects: tuple[ObjectStatus, ...] = ()
+    plan: Plan = NOTHING
 
     @property
     def is_synced(self) -> bool:
@@ -52,7 +61,8 @@ async def read_standings(
     `families`: those of the whole repository, which know the waves and the own objects of all.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    for one in await read_status(found.one, session):
+    stands = await read_plan_status(found.one, session)
+    for one in stands.objects:
         if one.unit is not None:
             objects.setdefault(one.unit, []).append(one)
     names = {one.unit.id for one in found.members}
@@ -65,10 +75,37 @@ async def read_standings(
             own.get(row.unit.id, {}),
             live.get(row.unit.id, {}),
             tuple(objects.get(row.unit.id, ())),
+            stands.plan,
         )
         for row in unit_rows(families)
         if row.unit.id in names
     ]
+
+
+def narrow_standings(
+    standings: Sequence[UnitStanding], resources: Sequence[str]
+) -> list[UnitStanding]:
+    """With those objects alone that are named, as `GROUP:KIND:[NAMESPACE/]NAME`.
+
+    Raises PlanError where a name fits none.
+    """
+    if not resources:
+        return [*standings]
+    meant = choose((each.ref for one in standings for each in one.objects), resources)
+    found = (
+        replace(one, objects=tuple(each for each in one.objects if each.ref in meant))
+        for one in standings
+    )
+    return [one for one in found if one.objects]
+
+
+async def is_gone(one: UnitStanding, session: Session) -> bool:
+    """Whether a unit is deleted: its own object, and what it has brought or all record of it."""
+    if one.live:
+        return False
+    if all(each.verdict.health is Health.MISSING for each in one.objects):
+        return True
+    return not (await read_unit_journal(one.unit, session)).secrets
 
 
 def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
