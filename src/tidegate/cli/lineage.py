@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.consent import say_target
 from tidegate.cli.naming import find_families
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
+from tidegate.cli.window import room_on
 from tidegate.flows.entering import Found
 from tidegate.flows.lineage import read_lineage, trace_object
 from tidegate.flows.living_trees import LivingTrees
@@ -61,5 +64,5 @@ def show_trace(kind: str, called: str, told: Given) -> int:
         return await trace_object(lineages, kind, called, told["home"], session), found
 
     blocks, found = in_found(pointed_of(told["place"], told), told, ask)
-    options.show(told["output"], [trace_document(blocks)], trace_lines(blocks))
+    options.show(told["output"], [trace_document(blocks)], trace_lines(blocks, room_on(sys.stdout)))
     return options.say_findings(found.findings)
