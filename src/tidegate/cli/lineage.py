@@ -7,6 +7,7 @@ import sys
 from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.consent import say_target
+from tidegate.cli.doing import Doing
 from tidegate.cli.naming import find_families
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
@@ -26,10 +27,10 @@ from tidegate.report.lineage import (
 )
 
 
-def show_tree(kind: str, called: str, told: Given, *, compact: bool) -> int:
+def show_tree(kind: str, called: str, told: Given, doing: Doing, *, compact: bool) -> int:
     """What a unit brings, by Git; or has brought, by the cluster that is chosen."""
-    (named,) = find_named(find_families(told["place"], told), (kind,), (called,))
-    told["sandbox"] = not _is_chosen(told)
+    (named,) = find_named(find_families(told["place"], told), (kind,), (called,), home=told["home"])
+    told["sandbox"] = told["still"] = not _is_chosen(told)
 
     async def ask(session: Session, found: Found) -> tuple[list[TreeNode], Found]:
         lineages = await read_lineage(found, session)
@@ -40,6 +41,7 @@ def show_tree(kind: str, called: str, told: Given, *, compact: bool) -> int:
         return [await one.draw(named.id) for one in trees], found
 
     nodes, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
     if told["sandbox"]:
         note("this is what Git says; with --context it is what the cluster has")
     else:
@@ -55,14 +57,15 @@ def _is_chosen(told: Given) -> bool:
     return any(one is not None for one in chosen)
 
 
-def show_trace(kind: str, called: str, told: Given) -> int:
+def show_trace(kind: str, called: str, told: Given, doing: Doing) -> int:
     """Where an object comes from. Gives the exit code."""
-    told["sandbox"] = not _is_chosen(told)
+    told["sandbox"] = told["still"] = not _is_chosen(told)
 
     async def ask(session: Session, found: Found) -> tuple[list[TraceBlock], Found]:
         lineages = await read_lineage(found, session)
         return await trace_object(lineages, kind, called, told["home"], session), found
 
     blocks, found = in_found(pointed_of(told["place"], told), told, ask)
+    doing.clear()
     options.show(told["output"], [trace_document(blocks)], trace_lines(blocks, room_on(sys.stdout)))
     return options.say_findings(found.findings)

@@ -58,7 +58,7 @@ def show_logs(called: str, tail: int, told: Given, doing: Doing, *, follows: boo
     word, sign, name = called.partition("/")
     noun = ALIASES.get(word, word)
     kinds, name = (NOUNS[noun], name) if sign and noun in NOUNS else (UNITS, called)
-    (named,) = find_named(find_families(told["place"], told), kinds, (name,))
+    (named,) = find_named(find_families(told["place"], told), kinds, (name,), home=told["home"])
     if follows:
         return _follow_logs(named.id, tail, told, doing)
 

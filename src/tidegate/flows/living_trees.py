@@ -8,7 +8,8 @@ journal          where the own object is not there, or says nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.dialect.helm.book import objects_of
 from tidegate.dialect.helm.record import read_record
@@ -27,8 +28,7 @@ from tidegate.report.lineage import TreeNode
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class LivingTrees:
+class LivingTrees(msgspec.Struct, frozen=True):
     """Draws what a cluster says, with what Git knows of it: hooks, waves, and what it has not."""
 
     lineage: Lineage

@@ -10,7 +10,9 @@ the journal              while a rollout lasts, and when all of this text was br
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at
@@ -42,16 +44,14 @@ Owner = tuple[str, str, str]
 """Kind, namespace and name of who owns something."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(msgspec.Struct, frozen=True):
     """The tree, and places of the cluster that may not be seen: what is there is left out."""
 
     rows: tuple[ResourceRow, ...]
     unseen: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _HookRuns:
+class _HookRuns(msgspec.Struct, frozen=True):
     """What is known of the hooks of one unit."""
 
     unit: PlannedUnit

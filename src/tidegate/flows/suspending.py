@@ -9,7 +9,6 @@ from __future__ import annotations
 import getpass
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -32,8 +31,7 @@ from tidegate.world.refusals import refusal_error
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
+class Suspended(msgspec.Struct, frozen=True):
     """What became of a unit or a source that was suspended, or resumed.
 
     `living`: its own object as it was; None where only a record of ours says it. `by_git`: Git

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.dialect.requests import source_of
 from tidegate.errors import foreign
@@ -125,8 +126,7 @@ async def read_unit_logs(
     return await read_logs(session.world, (*running.hooks, *running.kept), background, tail)
 
 
-@dataclass(frozen=True, slots=True)
-class RunningObjects:
+class RunningObjects(msgspec.Struct, frozen=True):
     """What of a unit has pods: hooks, by the names of their last run, and what stays.
 
     `discretion` knows what must not be said of what they print.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.errors import without_user
 from tidegate.model.moment import Ms, format_duration
@@ -33,8 +34,7 @@ SHORT = 7
 """Characters of a commit that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRow:
+class ResourceRow(msgspec.Struct, frozen=True):
     """An object of an Application, or what one of them owns.
 
     `leaves`: Git has it no longer. `hook`: what it is run for, and `ran` how that went. `said`:
@@ -69,8 +69,7 @@ class ResourceRow:
         return self.said or ("" if self.verdict is None else self.verdict.sentence)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationRow:
+class ApplicationRow(msgspec.Struct, frozen=True):
     """An Application: its own object as Git has it and as it lives, and how it stands."""
 
     name: str

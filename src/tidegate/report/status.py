@@ -1,11 +1,11 @@
-"""How a unit stands, as a table."""
+"""How objects stand: as a table, and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.verdict import Verdict
 from tidegate.report.rollout.names import count
 from tidegate.report.rollout.rows import cells
@@ -32,3 +32,19 @@ def status_lines(rows: Sequence[Row], room: int | None = None) -> Iterator[str]:
     ill = sum(verdict.health != "Healthy" for *_, verdict in rows)
     yield ""
     yield f"{count(len(rows), 'object')}, {off} not as wanted, {ill} not healthy"
+
+
+def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:
+    """An object and how it is, for programs: the generation is null where nobody tells it."""
+    return {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "health": verdict.health.value,
+        "reason": verdict.reason,
+        "sentence": verdict.sentence,
+        "final": verdict.final,
+        "checked": verdict.checked,
+        "observedGeneration": verdict.speaks_of or None,
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -16,21 +16,15 @@ from tidegate.cli.commands.render import render as render_verb
 from tidegate.cli.commands.sync import sync as sync_verb
 from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import ALL, LABELS, PLACE, called_argument, units_like
+from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, called_argument, units_like
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
 from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
+    from tidegate.cli.doing import Doing
     from tidegate.flows.discover import Family
-    from tidegate.flows.entering import Found
     from tidegate.flows.named import NamedObject
-    from tidegate.flows.session import Session
-    from tidegate.flows.standing import UnitStanding
-    from tidegate.model.finding import Finding
     from tidegate.report.applications import ApplicationRow
-
-    Reader = Callable[[Session, Found], Awaitable[list[ApplicationRow]]]
-    Show = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
 
 KINDS = ("Application",)
 LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
@@ -61,7 +55,7 @@ def app() -> None:
 
 
 @app.command("list")
-@takes((PLACE, *LABELS), LOOKING)
+@takes((PLACE, HOME, *LABELS), LOOKING)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
 @takes(CHANGING)
 @_output("name")
@@ -75,6 +69,8 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate app list -C ~/platform --context prod -o json
       tidegate app list --watch
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, list_lines
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
@@ -83,15 +79,15 @@ def list_(**told: Unpack[Given]) -> int:
         return map(application_document, rows), lines
 
     if told["watch"]:
-        return _watch((), told, show)
-    rows, findings = _read((), told)
+        return watch_applications((), told, show)
+    rows, findings = read_applications((), told, doing)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
 @click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
 @takes(CHANGING)
@@ -99,8 +95,8 @@ def list_(**told: Unpack[Given]) -> int:
 def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
     """Show one Application, and its resources as a tree, by phases and waves.
 
-    Hooks are among them, and below each object stands what it owns. -o tree has a column less for
-    each of their names.
+    Hooks are among them, and below each object stands what it owns. -o tree has kind and name in
+    one column.
 
     What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
     looks again, too, so that what it says of the Application is of now.
@@ -112,6 +108,8 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
       tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, application_lines
 
     if refresh or hard_refresh:
@@ -126,15 +124,15 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
         )
 
     if told["watch"]:
-        return _watch((called,), told, show, whole=True)
-    rows, findings = _read((called,), told, whole=True)
+        return watch_applications((called,), told, show, whole=True)
+    rows, findings = read_applications((called,), told, doing, whole=True)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @_output("tree")
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application as a tree, by phases and waves.
@@ -144,9 +142,11 @@ def resources(called: str, **told: Unpack[Given]) -> int:
       tidegate app resources database
       tidegate app resources database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import resource_document, resource_lines
 
-    (row,), findings = _read((called,), told, whole=True)
+    (row,), findings = read_applications((called,), told, doing, whole=True)
     documents = map(resource_document, row.resources)
     as_tree = told["output"] == "tree"
     lines = resource_lines(row.resources, room_on(sys.stdout), as_tree=as_tree)
@@ -156,7 +156,7 @@ def resources(called: str, **told: Unpack[Given]) -> int:
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @options.text_or_json
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
@@ -167,16 +167,18 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import history_documents, history_lines
 
-    (row,), findings = _read((called,), told)
+    (row,), findings = read_applications((called,), told, doing)
     options.show(told["output"], history_documents(row), history_lines(row))
     return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(KINDS))
-@takes((PLACE, *LABELS, ALL), LOOKING)
+@takes((PLACE, HOME, *LABELS, ALL), LOOKING)
 @click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
 @click.option("--health", is_flag=True, help="Until it is Healthy.")
 @click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
@@ -191,6 +193,7 @@ def history(called: str, **told: Unpack[Given]) -> int:
     help="Look at this resource of it alone; may be repeated, and ! leaves one out.",
 )
 @options.timeout
+@options.text_or_json
 def wait(
     names: tuple[str, ...],
     every: bool,  # noqa: FBT001 - click's way
@@ -235,12 +238,12 @@ def wait(
 def _edits(name: str) -> click.Command:
     """A verb of Argo CD's that writes what stands in Git: it is refused, with the file to edit."""
 
-    @takes((PLACE, options.offline, options.repo_map))
+    @takes((PLACE, HOME, options.offline, options.repo_map))
     def refuse(called: str, more: tuple[str, ...], **told: Unpack[Given]) -> int:  # noqa: ARG001 - theirs
         from tidegate.cli.naming import find_families, find_meant
         from tidegate.errors import WordsError
 
-        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), "")
+        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), home=told["home"])
         problem = f"`{one.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
         raise WordsError("words.git", problem, where=one.where, hint=hint)
@@ -263,81 +266,9 @@ for _verb in ("set", "unset", "edit", "patch"):
     app.add_command(_edits(_verb))
 
 
-def _read(
-    names: tuple[str, ...], told: Given, *, whole: bool = False
-) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
-    """The Applications that are meant, compared with what lives, and what was found on the way.
-
-    `whole`: with hooks, and with what their objects own.
-    """
-    doing = say_first("looking at Applications", quiet=told["output"] in {"name", "json"})
-    from tidegate.cli.asking import in_found, pointed_of
-
-    read = _reader(names, told, whole=whole)
-
-    async def ask(session: Session, found: Found) -> tuple[list[ApplicationRow], Found]:
-        return await read(session, found), found
-
-    rows, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    return rows, found.findings
-
-
-def _watch(names: tuple[str, ...], told: Given, show: Show, *, whole: bool = False) -> int:
-    """The same, shown again whenever it has changed."""
-    from tidegate.cli.watching import Told, watch
-
-    read = _reader(names, told, whole=whole)
-
-    async def ask(session: Session, found: Found) -> Told:
-        return show(await read(session, found))
-
-    return watch(told, ask)
-
-
-def _reader(names: tuple[str, ...], told: Given, *, whole: bool) -> Reader:
-    """Reads the Applications that are meant, as they are then."""
-    from tidegate.cli.naming import find_families, name_units
-    from tidegate.flows.standing import read_standings
-    from tidegate.model.reading import text
-
-    families = find_families(told["place"], told)
-    wanted = told["units"] = name_units(families, names, told.get("labels", ""), KINDS)
-    project = told.get("project", "")
-
-    async def read(session: Session, found: Found) -> list[ApplicationRow]:
-        standings = await read_standings(found, families, session)
-        chosen = (one for one in standings if one.unit.id.kind in KINDS)
-        rows = [
-            await _row(one, session, whole=whole)
-            for one in chosen
-            if not wanted or str(one.unit.id) in wanted
-        ]
-        return [
-            row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
-        ]
-
-    return read
-
-
-async def _row(one: UnitStanding, session: Session, *, whole: bool) -> ApplicationRow:
-    from tidegate.cli.saying import note
-    from tidegate.flows.resources import Resources, object_rows, read_resources
-    from tidegate.report.applications import ApplicationRow, window_words
-
-    found = await read_resources(one, session) if whole else Resources(object_rows(one))
-    for place in found.unseen:
-        note(f"{place} may not be looked at: what objects own there is left out")
-    return ApplicationRow(
-        f"{one.unit.id.namespace}/{one.unit.id.name}",
-        one.wave,
-        one.own,
-        one.live,
-        one.is_synced,
-        one.verdict,
-        found.rows,
-        window_words(one.unit.policy.windows, session.world.now()),
-    )
+def _say_first(told: Given) -> Doing:
+    is_quiet = told["output"] in {"name", "json"} or told.get("watch", False)
+    return say_first("looking at Applications", quiet=is_quiet)
 
 
 def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:

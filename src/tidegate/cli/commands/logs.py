@@ -9,14 +9,14 @@ import click
 from tidegate.cli import options
 from tidegate.cli.completing import complete_units
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE
+from tidegate.cli.naming import HOME, PLACE
 from tidegate.cli.nouns import ALIASES, UNIT_NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 
 @click.command()
 @click.argument("called", metavar="NAME", shell_complete=complete_units(UNIT_NOUNS, ALIASES))
-@takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
+@takes((PLACE, HOME), CLUSTER, (options.offline, options.repo_map))
 @click.option("--tail", type=click.IntRange(min=1), default=20, show_default=True, help="Lines.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Of all its pods, as they print.")
 @options.timeout
