@@ -13,7 +13,6 @@ entered behind them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -37,15 +36,14 @@ TRIES = 5
 NAMESPACE = Kind("", "v1", "Namespace")
 
 
-@dataclass(slots=True)
-class _OpenLedger:
+class _OpenLedger(msgspec.Struct):
     """What stands in the ledger of a unit, and what is to be entered."""
 
     unit: PlannedUnit
     place: LedgerPlace
     keeper: Bookkeeper
     entries: tuple[Live, ...] = ()
-    entering: Entering = field(default_factory=lambda: Entering(Action.KEEP))
+    entering: Entering = msgspec.field(default_factory=lambda: Entering(Action.KEEP))
     begun: bool = False
     ended: bool = False
     tests: bool = False

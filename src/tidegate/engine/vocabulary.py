@@ -270,11 +270,13 @@ class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet.
 
     `ended`: how what its unit enters into a ledger came out, where the step stands behind that: it
-    tests it, or is there for its failure.
+    tests it, or is there for its failure. `enters`: its unit has one of the slots of its group, and
+    keeps it until it has come to its end.
     """
 
     step: str
     ended: EntryEnd | None = None
+    enters: bool = False
 
 
 class Foresee(msgspec.Struct, frozen=True):

@@ -124,7 +124,9 @@ def start(turn: Turn, step: StepRun) -> None:
     name, ended = step.step.id, step.unit.failure if step.step.rescues else None
     if step.step.tests:
         ended = EntryEnd(passed=True, hooks=step.unit.hook_runs(turn.now))
-    turn.order(Expand(name) if step.step.expands else CheckStep(name, ended))
+    slots = step.unit.slots
+    enters = slots is not None and not slots.rests
+    turn.order(Expand(name) if step.step.expands else CheckStep(name, ended, enters))
 
 
 def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
