@@ -79,8 +79,7 @@ def play(platform: Staged, root: Path) -> dict[str, Played]:
     ran = subprocess.run(
         [sys.executable, "-m", "tidegate", "simulate", *platform.words(root), "-o", "json"],
         env=os.environ | key,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=False,
     )
