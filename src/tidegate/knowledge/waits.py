@@ -48,7 +48,7 @@ class Aim(Enum):
     ROLLED_OUT = "rollout"
 
 
-class Patience(Enum):
+class Overrun(Enum):
     """What a script does when its time is up: it fails, it goes on, or it begins to wait again."""
 
     FAILS = "fails"
@@ -71,7 +71,7 @@ class KubectlWait(NamedTuple):
     key: str
     value: str
     timeout: Ms | None
-    patience: Patience
+    overrun: Overrun
 
     @property
     def target(self) -> str:
@@ -82,7 +82,7 @@ def waits_of(command: Iterable[str], variables: Mapping[str, str]) -> tuple[Kube
     """What a container with this command waits for, one after another."""
     words = [_filled(word, variables) for word in command]
     if words and PROGRAM.search(words[0]):
-        return tuple(_read(words, Patience.FAILS))
+        return tuple(_read(words, Overrun.FAILS))
     for option, script in pairwise(words):
         if SHELL_SCRIPT.fullmatch(option):
             return waits_in(script, variables, is_strict="e" in option)
@@ -101,21 +101,21 @@ def waits_in(
     for number, line in enumerate(lines, 1):
         for said, follower in _commands(_filled(line, variables)):
             fails = (is_strict or number == len(lines)) and follower != "||"
-            words, patience = _called(said, Patience.FAILS if fails else Patience.GOES_ON)
+            words, overrun = _called(said, Overrun.FAILS if fails else Overrun.GOES_ON)
             if words and PROGRAM.search(words[0]):
-                found += _read(words, patience)
+                found += _read(words, overrun)
     return tuple(found)
 
 
-def _called(said: list[str], patience: Patience) -> tuple[list[str], Patience]:
+def _called(said: list[str], overrun: Overrun) -> tuple[list[str], Overrun]:
     """A command without the shell's words before it."""
     while said and said[0] in PASSED_OVER:
         said = said[1:]
     if said[:1] == ["until"]:
-        return said[1:], Patience.STAYS
+        return said[1:], Overrun.STAYS
     if said[:2] == ["while", "!"]:
-        return said[2:], Patience.STAYS
-    return said, patience
+        return said[2:], Overrun.STAYS
+    return said, overrun
 
 
 def _unrolled(script: str) -> str:
@@ -161,21 +161,21 @@ def _commands(line: str) -> Iterator[tuple[list[str], str]]:
     yield words, ""
 
 
-def _read(words: list[str], patience: Patience) -> Iterator[KubectlWait]:
+def _read(words: list[str], overrun: Overrun) -> Iterator[KubectlWait]:
     """What one call of kubectl waits for."""
     if any("$" in word or "`" in word for word in words):
         return
     options, said = _parted(words[1:])
     if said[:1] == ["wait"]:
-        yield from _waiting(said[1:], options, patience)
+        yield from _waiting(said[1:], options, overrun)
     elif said[:2] == ["rollout", "status"]:
         timeout = _span(options.get("--timeout", "0s"))
         for resource, name in _targets(said[2:]):
-            yield _wait(resource, name, options, patience)._replace(timeout=timeout or None)
+            yield _wait(resource, name, options, overrun)._replace(timeout=timeout or None)
 
 
 def _waiting(
-    said: list[str], options: Mapping[str, str], patience: Patience
+    said: list[str], options: Mapping[str, str], overrun: Overrun
 ) -> Iterator[KubectlWait]:
     aim = _aim(options.get("--for", ""))
     if aim is None or "--filename" in options:
@@ -185,7 +185,7 @@ def _waiting(
     if len(said) == 1 and "/" not in said[0] and {"--all", "--selector"} & options.keys():
         chosen = [(said[0], "")]
     for resource, name in chosen:
-        found = _wait(resource, name, options, patience)
+        found = _wait(resource, name, options, overrun)
         yield found._replace(
             aim=aim[0],
             key=aim[1],
@@ -194,7 +194,7 @@ def _waiting(
         )
 
 
-def _wait(resource: str, name: str, options: Mapping[str, str], patience: Patience) -> KubectlWait:
+def _wait(resource: str, name: str, options: Mapping[str, str], overrun: Overrun) -> KubectlWait:
     return KubectlWait(
         resource=resource.lower(),
         name=name,
@@ -204,7 +204,7 @@ def _wait(resource: str, name: str, options: Mapping[str, str], patience: Patien
         key="",
         value="",
         timeout=DEFAULT,
-        patience=patience,
+        overrun=overrun,
     )
 
 

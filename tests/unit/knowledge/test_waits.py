@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.knowledge.waits import Aim, KubectlWait, Patience, waits_in, waits_of
+from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
 from tidegate.model.moment import SECOND, Ms
 
 
@@ -93,21 +93,21 @@ def test_loops_over_words_are_written_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "patience"),
+    ("script", "overrun"),
     [
-        ("kubectl wait pod/a --for=delete", Patience.FAILS),
-        ("kubectl wait pod/a --for=delete\necho done", Patience.GOES_ON),
-        ("set -eu\nkubectl wait pod/a --for=delete\necho done", Patience.FAILS),
-        ("#!/bin/sh -e\nkubectl wait pod/a --for=delete\necho done", Patience.FAILS),
-        ("kubectl wait pod/a --for=delete || true", Patience.GOES_ON),
-        ("until kubectl wait pod/a --for=delete; do sleep 1; done", Patience.STAYS),
-        ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", Patience.STAYS),
+        ("kubectl wait pod/a --for=delete", Overrun.FAILS),
+        ("kubectl wait pod/a --for=delete\necho done", Overrun.GOES_ON),
+        ("set -eu\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
+        ("#!/bin/sh -e\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
+        ("kubectl wait pod/a --for=delete || true", Overrun.GOES_ON),
+        ("until kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
+        ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
     ],
 )
-def test_what_becomes_of_a_script_whose_time_is_up(script: str, patience: Patience) -> None:
+def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: Overrun) -> None:
     (found,) = waits_in(script, {})
 
-    assert (found.patience, found.aim, found.timeout) == (patience, Aim.DELETED, Ms(30 * SECOND))
+    assert (found.overrun, found.aim, found.timeout) == (overrun, Aim.DELETED, Ms(30 * SECOND))
 
 
 @pytest.mark.parametrize(

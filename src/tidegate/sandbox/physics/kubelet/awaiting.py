@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tidegate.knowledge.hosts import scripts_of
-from tidegate.knowledge.waits import Aim, KubectlWait, Patience, waits_in, waits_of
+from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
 from tidegate.model.labels import SelectorError, read_labels
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -71,7 +71,7 @@ def follow_waits(scene: Scene, began: Ms, now: Ms) -> Ms | Awaited | GivenUp:
         ends = _ends(wait, at, has_any=bool(found))
         if ends is None or now < ends:
             return Awaited(ends, missing)
-        if wait.patience is Patience.FAILS:
+        if wait.overrun is Overrun.FAILS:
             return GivenUp(ends, missing, _printed(wait, has_any=bool(found)))
         at = ends
     return at
@@ -225,7 +225,7 @@ def _is_rolled_out(one: Stored) -> bool:
 
 def _ends(wait: KubectlWait, began: Ms, *, has_any: bool) -> Ms | None:
     """When it gives up; what is not there is not waited for, unless that is what is asked."""
-    if wait.patience is Patience.STAYS:
+    if wait.overrun is Overrun.STAYS:
         return None
     if not has_any and wait.aim is not Aim.CREATED:
         return began
