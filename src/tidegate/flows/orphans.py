@@ -7,10 +7,11 @@ where these still live, else what is remembered of them. Else it stays, and that
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import cascade_of
 from tidegate.dialect.semantics import KSTATUS
@@ -41,8 +42,7 @@ POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
 FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Orphan:
+class _Orphan(msgspec.Struct, frozen=True):
     """A unit that a cluster remembers, and whether it goes."""
 
     kin: Kin
