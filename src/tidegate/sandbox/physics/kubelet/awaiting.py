@@ -60,7 +60,7 @@ class GivenUp(NamedTuple):
 def follow_waits(scene: Scene, began: Ms, now: Ms) -> Ms | Awaited | GivenUp:
     """When the last wait was over; or what is waited for now; or what was waited for in vain."""
     at = began
-    for wait in _waits(scene):
+    for wait in waits_of_container(scene.view, scene.pod, scene.container):
         found = _objects(scene, wait)
         if found is None:
             continue
@@ -77,8 +77,8 @@ def follow_waits(scene: Scene, began: Ms, now: Ms) -> Ms | Awaited | GivenUp:
     return at
 
 
-def _waits(scene: Scene) -> tuple[KubectlWait, ...]:
-    container, view, pod = scene.container, scene.view, scene.pod
+def waits_of_container(view: Visible, pod: Stored, container: Json) -> tuple[KubectlWait, ...]:
+    """What its command waits for, and the scripts that this names."""
     command = [str(word) for word in listed(container, "command")]
     image = text(container, "image").rpartition("/")[2]
     if not command and image.partition(":")[0].startswith(KUBECTL):
