@@ -42,7 +42,7 @@ def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
     failing = _failure(scene, box, began)
     if scene.is_endless and not scene.course.dials:
         return _serve(scene, failing, began, now)
-    waited = awaiting.follow_waits(scene, began, now)
+    waited = began if scene.is_endless else awaiting.follow_waits(scene, began, now)
     if isinstance(waited, awaiting.Awaited):
         return _await(scene, waited, began, now)._replace(exit=failing)
     if isinstance(waited, awaiting.GivenUp):
