@@ -20,7 +20,7 @@ KEPT = ROOT / "tests" / "data" / "platforms"
 COMMANDS = (KEPT / "commands.txt").read_text().splitlines()
 SECTIONS = (KEPT / "sections.txt").read_text().splitlines()
 SHOWN_BY = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
-IGNORED = re.compile(r"gnored with a reason[^:\n]*: (.+)\.$", re.MULTILINE)
+IGNORED = re.compile(r"^.*ignored with a reason[^:\n]*: (.+)\.$", re.MULTILINE | re.IGNORECASE)
 UNMADE = frozenset({"ORD049"})
 """What is found only where nobody has made the files that stay on a machine."""
 
