@@ -7,7 +7,7 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.naming import ALL, LABELS, PLACE, naming_argument
+from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, naming_argument
 from tidegate.cli.nouns import NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
@@ -24,7 +24,7 @@ def pausing(noun: str, *, suspends: bool) -> click.Command:
     verb = "suspend" if suspends else "resume"
     short = {"kustomization": "ks", "helmrelease": "hr", "application": "app"}.get(noun, noun)
 
-    @takes((PLACE, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
+    @takes((PLACE, HOME, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
     @options.text_or_json
     def run(names: tuple[str, ...], *, every: bool, **told: Unpack[Given]) -> int:
         from tidegate.cli.suspending import pause  # noqa: PLC0415 - only when a verb runs

@@ -26,7 +26,7 @@ def pause(noun: str, names: tuple[str, ...], told: Given, *, every: bool, suspen
     if sum(map(bool, (names, told["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
     families = find_families(told["place"], told)
-    named = find_meant(families, NOUNS[noun], names, told["labels"])
+    named = find_meant(families, NOUNS[noun], names, told["labels"], told["home"])
     doing.clear()
     say_target(told)
 

@@ -54,7 +54,7 @@ def show_logs(called: str, tail: int, told: Given, doing: Doing) -> int:
     word, sign, name = called.partition("/")
     noun = ALIASES.get(word, word)
     kinds, name = (NOUNS[noun], name) if sign and noun in NOUNS else (UNITS, called)
-    (named,) = find_named(find_families(told["place"], told), kinds, (name,))
+    (named,) = find_named(find_families(told["place"], told), kinds, (name,), home=told["home"])
 
     async def ask(session: Session, found: Found) -> tuple[list[ContainerLog], Found]:
         return await read_unit_logs(found, session, named.id, tail), found

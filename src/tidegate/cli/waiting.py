@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
 
+import msgspec
+
+from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.exits import CODES
 from tidegate.cli.naming import find_families, name_units
-from tidegate.cli.saying import note, say
+from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
 from tidegate.errors import LateError
 from tidegate.flows.entering import Found
@@ -23,8 +25,7 @@ from tidegate.model.verdict import Health
 ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredState:
+class DesiredState(msgspec.Struct, frozen=True):
     """What an Application is to be like; of healths any that is wanted will do."""
 
     synced: bool = False
@@ -58,7 +59,7 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
     """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
     kinds = ("Application",)
     families = find_families(told["place"], told)
-    units = told["units"] = name_units(families, names, told["labels"], kinds)
+    units = told["units"] = name_units(families, names, told["labels"], kinds, told["home"])
     known: dict[str, tuple[str, Health]] = {}
 
     async def ask(session: Session, found: Found) -> Result:
@@ -69,7 +70,7 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
                 meant = [one for one in standings if one.unit.id.kind in kinds]
                 meant = [one for one in meant if not units or str(one.unit.id) in units]
                 lost = [one for one in meant if wanted.is_lost(_before(known, one), one)]
-                _tell(meant, known)
+                _tell(meant, known, told["output"])
                 if lost:
                     note(f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}")
                     return Result.FAILED
@@ -86,7 +87,7 @@ def _before(known: dict[str, tuple[str, Health]], one: UnitStanding) -> Health |
     return before[1] if before else None
 
 
-def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]]) -> None:
+def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]], output: str) -> None:
     """A line for each that is not as it was."""
     for one in standings:
         name, sync = str(one.unit.id), "Synced" if one.is_synced else "OutOfSync"
@@ -94,7 +95,14 @@ def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]]) -
             continue
         known[name] = (sync, one.verdict.health)
         why = f": {one.verdict.sentence}" if one.verdict.sentence else ""
-        say(f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}")
+        line = f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}"
+        document = {
+            "unit": name,
+            "synced": one.is_synced,
+            "health": one.verdict.health.value,
+            "sentence": one.verdict.sentence,
+        }
+        options.show(output, [document], [line])
 
 
 def _late(left: list[UnitStanding], told: Given) -> LateError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.flux.part import CURRENT
 from tidegate.dialect.units import is_own_kind
@@ -85,14 +85,14 @@ def _unwaited(unit: Unit, ref: Ref) -> Finding:
         code="flux.uncheckable",
         severity=Severity.WARNING,
         sentence=f"`{unit.id}` does not wait for {ref}",
-        where=unit.where and replace(unit.where, field="spec.healthChecks"),
+        where=unit.where and unit.where.at("spec.healthChecks"),
         why="another unit brings it, and its kind is not served in this cluster",
         fix="depend on that unit with `dependsOn`",
     )
 
 
 def _told(unit: Unit, at: int, old: Ref, new: Ref) -> Finding:
-    where = unit.where and replace(unit.where, field=f"spec.healthChecks[{at}].apiVersion")
+    where = unit.where and unit.where.at(f"spec.healthChecks[{at}].apiVersion")
     return Finding(
         code="flux.check",
         severity=Severity.WARNING,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
@@ -35,8 +37,7 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPart:
+class UnitPart(msgspec.Struct, frozen=True):
     """A unit, the entry that brings it, what it renders to, and what is said of it alone."""
 
     result: Rendered | Unrendered
@@ -65,8 +66,7 @@ class UnitPart:
         return () if isinstance(result, Unrendered) else (*result.locked, *result.suspect)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """Unit by unit what a path or an address renders to, and what is to be said of it."""
 
     parts: tuple[UnitPart, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count, product
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
@@ -53,8 +53,7 @@ OWN = "own"
 """Each unit by the rules of its own dialect, where these differ."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
+class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     """What happened by one set of rules.
 
     `expecting`: which end of the range of each duration was played. `absences`: what was leaned on
@@ -83,8 +82,7 @@ class Simulated:
     expecting: Expectation = Expectation.LIKELY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playing:
+class Playing(msgspec.Struct, frozen=True, kw_only=True):
     """How it is played: at most `until` then, in the cluster's own time.
 
     What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
@@ -97,12 +95,11 @@ class Playing:
     expectations: Sequence[Expectation] = (Expectation.LIKELY,)
 
 
-@dataclass(slots=True)
-class _Listener:
+class _Listener(msgspec.Struct):
     """Takes down all that is told."""
 
     course: Course
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = msgspec.field(default_factory=list)
 
     def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
         self.course.start = self.course.now = clock()

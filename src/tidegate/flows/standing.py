@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
@@ -25,14 +26,13 @@ from tidegate.model.verdict import Verdict
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitStanding:
+class UnitStanding(msgspec.Struct, frozen=True):
     """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
 
     unit: Unit
     wave: int | None = None
-    own: Body = field(default_factory=dict)
-    live: Body = field(default_factory=dict)
+    own: Body = msgspec.field(default_factory=dict)
+    live: Body = msgspec.field(default_factory=dict)
     objects: tuple[ObjectStatus, ...] = ()
 
     @property
@@ -141,21 +141,22 @@ One = TypeVar("One", bound=Called)
 
 
 def choose_units(
-    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str
+    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str, home: str = ""
 ) -> list[One]:
-    """Those of these kinds that are named, or that labels select.
+    """Those of these kinds, in this namespace or in any, that are named, or that labels select.
 
     Raises WordsError where there is none: whoever goes on with nobody would go on with all.
     """
-    among = [one for one in units if one.id.kind in kinds]
+    among = [one for one in units if one.id.kind in kinds and home in {"", one.id.namespace}]
+    there = f"in namespace `{foreign(home)}`" if home else "here"
     wanted = read_selector(labels)
     if names:
-        found = (_called(name, kinds, among) for name in names)
+        found = (_called(name, kinds, among, there) for name in names)
         return [*{one.id: one for one in found}.values()]
     chosen = [one for one in among if all(each.holds(dict(one.labels)) for each in wanted)]
     if not chosen:
         having = f" with the labels `{foreign(labels)}`" if labels else ""
-        problem = f"there is no {' or '.join(kinds)} here{having}"
+        problem = f"there is no {' or '.join(kinds)} {there}{having}"
         raise WordsError("words.unit", problem, hint="`tidegate units` shows all")
     return chosen
 
@@ -169,14 +170,16 @@ def read_selector(labels: str) -> tuple[Requirement, ...]:
         raise WordsError("words.selector", problem) from None
 
 
-def _called(name: str, kinds: Sequence[str], among: Sequence[One]) -> One:
+def _called(name: str, kinds: Sequence[str], among: Sequence[One], there: str) -> One:
     """The one of this name, which may have its namespace before it."""
     found = [one for one in among if _is_called(one.id, name)]
     if not found:
-        raise _unknown(name, kinds, among)
+        raise _unknown(name, kinds, among, there)
     if len(found) > 1:
         problem = f"several are called `{foreign(name)}`: {', '.join(str(one.id) for one in found)}"
-        raise WordsError("words.unit", problem, hint="write one of these identities")
+        raise WordsError(
+            "words.unit", problem, hint="write one of these identities, or -n NAMESPACE"
+        )
     return found[0]
 
 
@@ -185,8 +188,8 @@ def _is_called(unit: UnitId, name: str) -> bool:
     return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
 
 
-def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called]) -> WordsError:
+def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called], there: str) -> WordsError:
     near = get_close_matches(name, [one.id.name for one in among], n=1)
     guess = f"did you mean `{near[0]}`? " if near else ""
-    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` here"
+    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` {there}"
     return WordsError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")

@@ -15,7 +15,7 @@ from tidegate.cli.commands.render import render as render_verb
 from tidegate.cli.commands.sync import sync as sync_verb
 from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import ALL, LABELS, PLACE, called_argument, units_like
+from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, called_argument, units_like
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
 from tidegate.cli.window import room_on
 
@@ -62,7 +62,7 @@ def app() -> None:
 
 
 @app.command("list")
-@takes((PLACE, *LABELS), LOOKING)
+@takes((PLACE, HOME, *LABELS), LOOKING)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
 @takes(CHANGING)
 @OUTPUT
@@ -92,7 +92,7 @@ def list_(**told: Unpack[Given]) -> int:
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
 @click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
 @takes(CHANGING)
@@ -130,7 +130,7 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @options.text_or_json
 def resources(called: str, **told: Unpack[Given]) -> int:
     """Show the resources of an Application, wave by wave.
@@ -151,7 +151,7 @@ def resources(called: str, **told: Unpack[Given]) -> int:
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @options.text_or_json
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
@@ -171,13 +171,14 @@ def history(called: str, **told: Unpack[Given]) -> int:
 
 @app.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(KINDS))
-@takes((PLACE, *LABELS, ALL), LOOKING)
+@takes((PLACE, HOME, *LABELS, ALL), LOOKING)
 @click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
 @click.option("--health", is_flag=True, help="Until it is Healthy.")
 @click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
 @click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
 @click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
 @options.timeout
+@options.text_or_json
 def wait(
     names: tuple[str, ...],
     every: bool,  # noqa: FBT001 - click's way
@@ -210,12 +211,12 @@ def wait(
 def _edits(name: str) -> click.Command:
     """A verb of Argo CD's that writes what stands in Git: it is refused, with the file to edit."""
 
-    @takes((PLACE, options.offline, options.repo_map))
+    @takes((PLACE, HOME, options.offline, options.repo_map))
     def refuse(called: str, more: tuple[str, ...], **told: Unpack[Given]) -> int:  # noqa: ARG001 - theirs
         from tidegate.cli.naming import find_families, find_meant
         from tidegate.errors import WordsError
 
-        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), "")
+        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), home=told["home"])
         problem = f"`{one.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
         raise WordsError("words.git", problem, where=one.where, hint=hint)
@@ -272,7 +273,9 @@ def _reader(names: tuple[str, ...], told: Given) -> Reader:
     from tidegate.model.reading import text
 
     families = find_families(told["place"], told)
-    wanted = told["units"] = name_units(families, names, told.get("labels", ""), KINDS)
+    wanted = told["units"] = name_units(
+        families, names, told.get("labels", ""), KINDS, told["home"]
+    )
     project = told.get("project", "")
 
     async def read(session: Session, found: Found) -> list[ApplicationRow]:

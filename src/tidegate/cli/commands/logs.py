@@ -8,14 +8,14 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE, called_argument
+from tidegate.cli.naming import HOME, PLACE, called_argument
 from tidegate.cli.nouns import UNITS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 
 @click.command()
 @called_argument(UNITS)
-@takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
+@takes((PLACE, HOME), CLUSTER, (options.offline, options.repo_map))
 @click.option("--tail", type=click.IntRange(min=1), default=20, show_default=True, help="Lines.")
 @options.text_or_json
 def logs(called: str, tail: int, **told: Unpack[Given]) -> int:

@@ -206,7 +206,7 @@ def _agreed(previews: list[Preview]) -> str:
 
 
 async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) -> int:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
@@ -273,7 +273,7 @@ async def _roll_out(
     asked: _Asked,
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters

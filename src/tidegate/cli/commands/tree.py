@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE, called_argument
+from tidegate.cli.naming import HOME, PLACE, called_argument
 from tidegate.cli.nouns import NOUNS, by_noun
 from tidegate.cli.unit_options import Given, takes
 
@@ -19,14 +19,14 @@ def _make(noun: str) -> click.Command:
     (kind,) = NOUNS[noun]
 
     @called_argument((kind,))
-    @takes((PLACE, options.offline, options.repo_map))
+    @takes((PLACE, HOME, options.offline, options.repo_map))
     @click.option("--compact", is_flag=True, help="Units alone.")
     @options.text_or_json
     def show(called: str, compact: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
         from tidegate.cli.lineage import show_tree
 
-        say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-        return show_tree(kind, called, told, compact=compact)
+        doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
+        return show_tree(kind, called, told, doing, compact=compact)
 
     article = "an" if kind == "Application" else "a"
     options_of = reversed(getattr(show, "__click_params__", []))

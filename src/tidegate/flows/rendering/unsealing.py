@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_yaml
@@ -45,15 +46,17 @@ LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""
 
 
-@dataclass(slots=True)
-class Unsealing:
+class Unsealing(msgspec.Struct):
     """The keys for one unit, and what was found on the way."""
 
     keys: Keys
     has_met_inputs: bool = False
-    locked: list[RenderError] = field(default_factory=list)
-    suspect: list[RenderError] = field(default_factory=list)
-    secrets: set[str] = field(default_factory=set, repr=False)
+    locked: list[RenderError] = msgspec.field(default_factory=list)
+    suspect: list[RenderError] = msgspec.field(default_factory=list)
+    secrets: set[str] = msgspec.field(default_factory=set)
+
+    def __repr__(self) -> str:
+        return f"Unsealing({self.keys!r})"
 
     async def open_input(self, found: Input) -> bytes:
         """What a generator or a patch shall read in place of a file."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -48,8 +47,7 @@ _BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "197
 _ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Decrypted:
+class Decrypted(msgspec.Struct, frozen=True):
     """The documents in their order, the secret fields of each, and what could not be opened.
 
     `hidden` names the fields that were encrypted, so that others can mask them. For each error in
@@ -123,7 +121,7 @@ def find_lost(document: Document) -> RenderError | None:
         return None
     problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
     hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
-    where = replace(document.place, field=path_text(fields[0]))
+    where = document.place.at(path_text(fields[0]))
     return RenderError("render.sops.metadata", problem, where=where, hint=hint)
 
 
@@ -178,7 +176,7 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
     opened = dict(mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        where = replace(document.place, field=f"data.{name}")
+        where = document.place.at(f"data.{name}")
         file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}
@@ -203,12 +201,14 @@ def placeholders(document: Document) -> Document:
     return msgspec.structs.replace(document, body={**document.body, "data": data})
 
 
-@dataclass(frozen=True, slots=True)
-class DecryptedFile:
+class DecryptedFile(msgspec.Struct, frozen=True):
     """What was inside, and whether it is what was encrypted."""
 
-    content: bytes = field(repr=False)
+    content: bytes
     seal: Seal
+
+    def __repr__(self) -> str:
+        return f"DecryptedFile({self.seal})"
 
 
 async def decrypt_file(

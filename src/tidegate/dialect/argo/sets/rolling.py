@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tidegate.dialect.argo.sets.applications import Application
@@ -14,13 +13,14 @@ from tidegate.documents.decoding import suggest
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.unit import RolloutStep
 
 ROLLING, AT_ONCE = "RollingSync", "AllAtOnce"
 REVERSE = "Reverse"
 OPERATORS = ("In", "NotIn")
-PERCENT = re.compile(r"(-?\d+)%")
+PERCENT = late(r"(-?\d+)%")
 STEPS: FieldPath = ("spec", "strategy", "rollingSync", "steps")
 
 
@@ -113,7 +113,8 @@ def _numbers(
         for number, expression in enumerate(mappings(step, "matchExpressions")):
             path = (*STEPS, at - 1, "matchExpressions", number, "operator")
             _tell_operator(text(expression, "operator"), path, telling)
-    _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
+    if applications:  # where nothing is generated, that is what is told
+        _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
     return numbers
 
 
