@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.errors import PlanError
-from tidegate.flows.entering import Found, find_in, refuse_unnamed
+from tidegate.flows.assuming import find_again
+from tidegate.flows.entering import Found
 from tidegate.flows.journal import forget_unit
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
@@ -43,15 +44,27 @@ async def prepare(
 
 
 async def plan_again(
-    pointed: Pointed, session: Session, resources: tuple[str, ...], *, takes_broken_seals: bool
+    pointed: Pointed,
+    session: Session,
+    resources: tuple[str, ...],
+    left_out: Mapping[UnitId, str],
+    *,
+    takes_broken_seals: bool,
 ) -> Planned:
-    """The plan of what is there by now. Raises where something is wrong with it."""
-    found = await find_in(session, pointed)
-    refuse_unnamed(found, session)
-    prepared = await prepare(found, session, resources, keeps_going=False)
-    found.refuse_faults(prepared.planned.findings, keeps_going=False)
-    refuse_unknown(prepared, keeps_going=False, takes_broken_seals=takes_broken_seals)
-    return prepared.planned
+    """The plan of what is there by now. Raises where something is wrong with it.
+
+    What is wrong with units that are `left_out` already is wrong with nobody else.
+    """
+    found, _ = await find_again(session, pointed)
+    prepared = await prepare(found, session, resources, keeps_going=bool(left_out))
+    is_known = bool(left_out) and prepared.left_out.keys() <= left_out.keys()
+    found.refuse_faults(prepared.planned.findings, keeps_going=is_known)
+    faults = dict(prepared.left_out)
+    if session.target.simulation is None:
+        faults = refuse_unknown(
+            prepared, keeps_going=is_known, takes_broken_seals=takes_broken_seals
+        )
+    return replace(prepared.planned, refused=faults)
 
 
 def refuse_other(plan: Plan, shown: str) -> None:

@@ -107,7 +107,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     project lets it touch. `instance_label`: the label that names it on its objects besides.
     `labels_only`: that label alone says whose they are. `farewell`: what becomes of what its
     objects own when all of it is deleted; None: the same as when they are pruned.
-    `release`: the Helm release that it is.
+    `release`: the Helm release that it is. `asks_late`: what it brings hangs on what lives when its
+    turn comes, and is asked again then, and before everything ends.
     """
 
     semantics: Semantics = TIDEGATE
@@ -147,6 +148,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reach: Reach | None = None
     instance_label: str = ""
     release: ReleaseTerms | None = None
+    asks_late: bool = False
     labels_only: bool = False
     farewell: Propagation | None = None
 

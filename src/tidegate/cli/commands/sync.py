@@ -267,6 +267,7 @@ async def _roll_out(
     from dataclasses import replace
 
     from tidegate.cli.rolling import show_rollout
+    from tidegate.flows.late_clusters import asks_late
     from tidegate.flows.masters import hand_back, meet_masters
     from tidegate.flows.releases import has_releases, make_releases
     from tidegate.flows.statuses import make_statuses
@@ -280,7 +281,8 @@ async def _roll_out(
 
     async def read_again() -> Planned:
         seals = told["take_broken_seals"]
-        newer = plan_again(asked.pointed, session, told["resources"], takes_broken_seals=seals)
+        out = rolling.left_out if rolling.keeps_going else {}
+        newer = plan_again(asked.pointed, session, told["resources"], out, takes_broken_seals=seals)
         return met.hold_also(await newer)
 
     if not told["resources"]:  # of a part nobody can say how the whole is
@@ -288,9 +290,11 @@ async def _roll_out(
         rolling = replace(
             rolling, statuses=statuses, releases=await make_releases(met.planned, session)
         )
-    # In a simulated world nobody commits anything; but each try of a release is another revision.
+    # In a simulated world nobody commits anything; but each try of a release is another revision,
+    # and a set may have to generate for another cluster.
     # A saved plan is run as it is.
-    changes = session.target.simulation is None or has_releases(planned.plan)
+    simulated, plan = session.target.simulation is not None, planned.plan
+    changes = not simulated or has_releases(plan) or asks_late(plan)
     if changes and told["plan"] is None:
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
