@@ -87,7 +87,7 @@ def refuse_unknown(
     return {**prepared.left_out}
 
 
-async def forget_leaving(prepared: Prepared, session: Session) -> None:
+async def forget_leaving(planned: Planned, session: Session) -> None:
     """Forget the units that are gone."""
-    for unit in prepared.planned.leaving:
+    for unit in planned.leaving:
         await forget_unit(unit, session.world)

@@ -213,8 +213,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.approving import approved_by
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
-    from tidegate.model.event import Result
+    from tidegate.flows.syncing import prepare, refuse_unknown
 
     keeps_going = told["keep_going"]
     rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
@@ -236,8 +235,6 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
         )
         asked = _Asked(pointed, told, agreed.record_of(found, session))
         result = await _roll_out(screen, session, prepared, rolling, asked)
-        if result is Result.PASSED:
-            await forget_leaving(prepared, session)
     _say_left(screen.course)
     agreed.end_record(result)
     return CODES[result]
@@ -271,7 +268,7 @@ async def _roll_out(
     from tidegate.flows.masters import hand_back, meet_masters
     from tidegate.flows.releases import has_releases, make_releases
     from tidegate.flows.statuses import make_statuses
-    from tidegate.flows.syncing import plan_again
+    from tidegate.flows.syncing import forget_leaving, plan_again
     from tidegate.model.event import Result
 
     told, planned, findings = asked.told, prepared.planned, prepared.findings
@@ -279,11 +276,15 @@ async def _roll_out(
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
 
+    newest = planned
+
     async def read_again() -> Planned:
+        nonlocal newest
         seals = told["take_broken_seals"]
         out = rolling.left_out if rolling.keeps_going else {}
         newer = plan_again(asked.pointed, session, told["resources"], out, takes_broken_seals=seals)
-        return met.hold_also(await newer)
+        newest = met.hold_also(await newer)
+        return newest
 
     if not told["resources"]:  # of a part nobody can say how the whole is
         statuses = await make_statuses(met.planned, session, findings)
@@ -298,6 +299,8 @@ async def _roll_out(
     if changes and told["plan"] is None:
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
+    if result is Result.PASSED:
+        await forget_leaving(newest, session)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))
     elif met.held:
