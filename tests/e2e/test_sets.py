@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -246,32 +246,39 @@ async def test_a_rollout_that_is_killed_keeps_the_limits_and_the_hold(fleet: Fle
     assert_in_steps(fleet)
 
 
-async def test_a_cluster_that_comes_and_goes_meanwhile_is_generated_for(fleet: Fleet) -> None:
+def write_two_sets(put: Callable[..., None]) -> None:
+    """One whose unit waits for leave, and one for the clusters that are known."""
     held, plain = application("held", "held"), application("{{name}}", "late/{{name}}")
     step: Json = {"matchExpressions": [], "maxUpdate": 0}
     strategy: Json = {"type": "RollingSync", "rollingSync": {"steps": [step]}}
     listed: Json = [{"list": {"elements": [{"name": "held"}]}}]
-    selector: Json = {"matchLabels": {"home": fleet.shop}}
-    for name, generators, spec, more in (
-        ("listed", listed, held["spec"], {"strategy": strategy}),
-        ("registered", [{"clusters": {"selector": selector}}], plain["spec"], {}),
-    ):
-        template: Json = {"metadata": {"name": "{{name}}"}, "spec": spec}
-        fleet.sets.repository.put(
+    selector: Json = {"matchLabels": {"home": "shop"}}
+    registered: Json = [{"clusters": {"selector": selector}}]
+    specs: dict[str, Body] = {
+        "listed": {"generators": listed, "strategy": strategy},
+        "registered": {"generators": registered},
+    }
+    for (name, own), one in zip(specs.items(), (held, plain), strict=True):
+        template: Json = {"metadata": {"name": "{{name}}"}, "spec": one["spec"]}
+        put(
             f"sets/{name}.yaml",
             {
                 "apiVersion": SET.api_version,
                 "kind": SET.name,
                 "metadata": {"name": name, "namespace": "argocd"},
-                "spec": {"generators": generators, "template": template, **more},
+                "spec": {"template": template, **own},
             },
         )
-    put = fleet.sets.repository.put
     put("bootstrap/root.yaml", application("root", "sets", into="argocd"))
     put("sets/shop.yaml", namespace("shop", wave=-1))
     put("held/all.yaml", deployment("held"))
     for name in ("east", "west"):
         put(f"late/{name}/all.yaml", deployment(name))
+
+
+async def test_a_cluster_that_comes_and_goes_meanwhile_is_generated_for(fleet: Fleet) -> None:
+    put = fleet.sets.repository.put
+    write_two_sets(put)
     await fleet.register("west")
 
     async with fleet.syncing() as process:

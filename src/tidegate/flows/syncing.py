@@ -9,9 +9,11 @@ from tidegate.errors import PlanError
 from tidegate.flows.assuming import find_again
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import forget_unit
+from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import has_releases
 from tidegate.flows.rendering import refuse_unsound
 from tidegate.flows.session import Session
 from tidegate.flows.suspended import with_suspended
@@ -41,6 +43,15 @@ async def prepare(
         planned = await with_orphans(planned, session)
     faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
     return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
+
+
+def may_change(plan: Plan, session: Session) -> bool:
+    """Whether there may be another plan before this one is rolled out.
+
+    In a simulated world nobody commits anything; but each try of a release is another revision, and
+    a set may have to generate for another cluster.
+    """
+    return session.target.simulation is None or has_releases(plan) or asks_late(plan)
 
 
 async def plan_again(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
     from tidegate.flows.entering import Found
+    from tidegate.flows.masters import Met
     from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
@@ -264,11 +265,10 @@ async def _roll_out(
     from dataclasses import replace
 
     from tidegate.cli.rolling import show_rollout
-    from tidegate.flows.late_clusters import asks_late
-    from tidegate.flows.masters import hand_back, meet_masters
-    from tidegate.flows.releases import has_releases, make_releases
+    from tidegate.flows.masters import meet_masters
+    from tidegate.flows.releases import make_releases
     from tidegate.flows.statuses import make_statuses
-    from tidegate.flows.syncing import forget_leaving, plan_again
+    from tidegate.flows.syncing import forget_leaving, may_change, plan_again
     from tidegate.model.event import Result
 
     told, planned, findings = asked.told, prepared.planned, prepared.findings
@@ -277,11 +277,10 @@ async def _roll_out(
     _say(met.notes)
 
     newest = planned
+    out, seals = rolling.left_out if rolling.keeps_going else {}, told["take_broken_seals"]
 
     async def read_again() -> Planned:
         nonlocal newest
-        seals = told["take_broken_seals"]
-        out = rolling.left_out if rolling.keeps_going else {}
         newer = plan_again(asked.pointed, session, told["resources"], out, takes_broken_seals=seals)
         newest = met.hold_also(await newer)
         return newest
@@ -291,21 +290,22 @@ async def _roll_out(
         rolling = replace(
             rolling, statuses=statuses, releases=await make_releases(met.planned, session)
         )
-    # In a simulated world nobody commits anything; but each try of a release is another revision,
-    # and a set may have to generate for another cluster.
-    # A saved plan is run as it is.
-    simulated, plan = session.target.simulation is not None, planned.plan
-    changes = not simulated or has_releases(plan) or asks_late(plan)
-    if changes and told["plan"] is None:
+    if told["plan"] is None and may_change(planned.plan, session):  # a saved one is run as it is
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
     if result is Result.PASSED:
         await forget_leaving(newest, session)
-    if hands_back and result is Result.PASSED:
+    await _let_go(met, session, hands_back=hands_back and result is Result.PASSED)
+    return result
+
+
+async def _let_go(met: Met, session: Session, *, hands_back: bool) -> None:
+    from tidegate.flows.masters import hand_back
+
+    if hands_back:
         _say(await hand_back(met, session))
     elif met.held:
         _say((f"{met.told_held}; `--hand-back` lets them go",))
-    return result
 
 
 def _say(notes: Iterable[str]) -> None:
