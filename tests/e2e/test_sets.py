@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -246,8 +246,9 @@ async def test_a_rollout_that_is_killed_keeps_the_limits_and_the_hold(fleet: Fle
     assert_in_steps(fleet)
 
 
-def write_two_sets(put: Callable[..., None]) -> None:
+def write_two_sets(made: Repository) -> None:
     """One whose unit waits for leave, and one for the clusters that are known."""
+    put = made.put
     held, plain = application("held", "held"), application("{{name}}", "late/{{name}}")
     step: Json = {"matchExpressions": [], "maxUpdate": 0}
     strategy: Json = {"type": "RollingSync", "rollingSync": {"steps": [step]}}
@@ -278,7 +279,7 @@ def write_two_sets(put: Callable[..., None]) -> None:
 
 async def test_a_cluster_that_comes_and_goes_meanwhile_is_generated_for(fleet: Fleet) -> None:
     put = fleet.sets.repository.put
-    write_two_sets(put)
+    write_two_sets(fleet.sets.repository)
     await fleet.register("west")
 
     async with fleet.syncing() as process:
