@@ -19,14 +19,14 @@ import click
 from tidegate.cli.saying import (
     CLOSED,
     forget,
-    say_document,
+    say_error,
     say_lines,
     speak_json,
     speaks_json,
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
-from tidegate.report.places import forget_trees, seen_error
+from tidegate.report.places import forget_trees
 
 COLLECTS_AFTER = (100_000, 50, 100)
 """With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage.
@@ -141,6 +141,7 @@ def main() -> NoReturn:
         code = run_words(sys.argv[1:])
     except SystemExit as left:  # a shell was told what it may complete, or nobody reads its help
         code = OutputError.exit_code if left.code else 0
+    gc.freeze()  # a sixth of a short verb would go into looking for garbage on the way out
     sys.exit(code)
 
 
@@ -221,13 +222,7 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _show(error: TidegateError) -> int:
-    """The one place where errors are told."""
-    told = seen_error(error)
-    if not speaks_json():
-        return _say(str(told), error.exit_code)
-    where = str(told.where) if told.where else None
-    document = {"code": told.code, "severity": "error", "sentence": told.problem}
-    say_document({**document, "where": where, "why": "", "fix": told.hint})
+    say_error(error)
     return error.exit_code
 
 

@@ -9,7 +9,6 @@ before the rollout ends. In between, a watch tells of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -43,13 +42,12 @@ def asks_late(plan: Plan) -> bool:
     return any(one.policy.asks_late for one in plan.units)
 
 
-@dataclass(slots=True)
-class LateClusters:
+class LateClusters(msgspec.Struct):
     """What the sets of a rollout have to know of clusters. `plan` is the newest one."""
 
     session: Session
     plan: Plan
-    sets: dict[UnitId, Home] = field(default_factory=dict)
+    sets: dict[UnitId, Home] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.follow(self.plan)

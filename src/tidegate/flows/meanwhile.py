@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.flows.assuming import find_again
 from tidegate.flows.committing import Commits
@@ -31,8 +32,7 @@ NEVER = ("units.unknown", "flux.itself")
 """What keeps a unit from ever beginning."""
 
 
-@dataclass(slots=True)
-class Meanwhile:
+class Meanwhile(msgspec.Struct):
     """A simulated rollout of what is pointed at, with what others do beside it and behind it.
 
     `planned` is the newest plan that somebody has taken up, and `found` what it was made of.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.dialect.masters import SOURCES
 from tidegate.dialect.requests import source_of
@@ -19,8 +20,7 @@ from tidegate.model.unit import Unit, UnitId
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedObject:
+class NamedObject(msgspec.Struct, frozen=True):
     """The own object of a unit, or a source, as Git has it.
 
     `id` is that of the unit; a source is named alike. `unit` is None for a source.
@@ -38,10 +38,17 @@ class NamedObject:
 
 
 def find_named(
-    families: Iterable[Family], kinds: Sequence[str], names: Sequence[str] = (), labels: str = ""
+    families: Iterable[Family],
+    kinds: Sequence[str],
+    names: Sequence[str] = (),
+    labels: str = "",
+    home: str = "",
 ) -> list[NamedObject]:
-    """Those of these kinds that have the names, or the labels. Raises WordsError where none has."""
-    return choose_units(all_named(families), kinds, names, labels)
+    """Those of these kinds that have the names, or the labels. Raises WordsError where none has.
+
+    `home`: the namespace that they are in; empty where any will do.
+    """
+    return choose_units(all_named(families), kinds, names, labels, home)
 
 
 def all_named(families: Iterable[Family]) -> list[NamedObject]:

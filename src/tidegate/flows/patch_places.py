@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tidegate.documents import Document, find_place
 from tidegate.errors import Place
@@ -17,8 +18,7 @@ _DIRECTIVE = re.compile(r"\s*(?:\{\{.*\}\}\s*)?(?:#.*)?$")
 """Lines that bring nothing themselves: blanks, comments, and what stands in braces alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class _Reached(NamedTuple):
     """How many of the keys that lead to a field were found, and the line of the last."""
 
     depth: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -50,6 +49,8 @@ from tidegate.render.scratch import scratch_directory
 from tidegate.report.places import prefer_tree
 from tidegate.source.semver import read_range, read_version
 
+ANYWHERE = "/"
+"""The root of what a user names: it may lie wherever it is."""
 PACKED_CHART = ".tgz"
 STDIN, STDIN_FILE = "-", "stdin/stdin.yaml"
 USUAL = frozenset(
@@ -114,8 +115,7 @@ class Words(TypedDict, total=False):
     root: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pointed:
+class Pointed(msgspec.Struct, frozen=True, kw_only=True):
     """What the user points at, and what is said of it.
 
     The words and the policy are those of a plain unit; each of the `clusters` gets one. `said` are
@@ -124,17 +124,16 @@ class Pointed:
     """
 
     what: str
-    words: Words = field(default_factory=Words)
-    policy: Policy = field(default_factory=Policy)
+    words: Words = msgspec.field(default_factory=Words)
+    policy: Policy = msgspec.field(default_factory=Policy)
     said: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ("",)
     entry: str = ""
     units: tuple[str, ...] = ()
-    generator_data: GeneratorData = field(default_factory=dict)
+    generator_data: GeneratorData = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(msgspec.Struct, frozen=True):
     """A tree, where in it the files are, and the parts of a path that tell them from others."""
 
     source: SourceRef
@@ -256,15 +255,13 @@ def _layers(words: Words) -> tuple[Layer, ...]:
 
 
 def _content(name: str, path: str) -> FileParameter:
-    place = Path(path).resolve()
-    return FileParameter(name, place.name, root=str(place.parent))
+    return FileParameter(name, str(Path(path).resolve()), root=ANYWHERE)
 
 
 def _values(text: str) -> ValuesFile | ValuesAddress:
     if text.lower().startswith(("https://", "http://")):
         return ValuesAddress(text)
-    place = Path(text).resolve()
-    return ValuesFile(place.name, root=str(place.parent))
+    return ValuesFile(str(Path(text).resolve()), root=ANYWHERE)
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.engine.means import Body
 from tidegate.engine.reach.writing import read_body
@@ -27,6 +27,7 @@ from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, own_items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -36,8 +37,7 @@ from tidegate.world.refusals import refusal_error
 NOTHING = Plan.of(Fragment())
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True):
     """A plan, what it would change of what lives, and what is not certain about it."""
 
     plan: Plan
@@ -48,6 +48,8 @@ class Preview:
     """What Git says, whatever lives."""
     refused: int = 0
     """How many objects the cluster would not take."""
+    unknown: tuple[UnitId, ...] = ()
+    """Units of which nothing can be said: they could not be read."""
     contents: tuple[TidegateError, ...] = ()
     """Of the notes, those about what goes along and is others'."""
 
@@ -123,7 +125,7 @@ async def preview_with_lives(
     contents = await find_contents(plan, session)
     notes = (*planned.notes, *contents)
     told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
-    return LivePreview(told, lives)
+    return LivePreview(replace(told, unknown=planned.unread), lives)
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.vocabulary import Refresh
@@ -25,8 +26,7 @@ ReadAgain = Callable[[], Awaitable[Planned]]
 """The plan as of now. Raises where nothing can be rolled out of what is there."""
 
 
-@dataclass(slots=True)
-class Refreshing:
+class Refreshing(msgspec.Struct):
     """Looks for a newer plan when the engine asks. `hear` is told of one before it is begun.
 
     `late`: what sets have to know of clusters, where there are such. `stands`: a world whose time
@@ -37,8 +37,8 @@ class Refreshing:
     hear: Callable[[Planned], Awaitable[None]]
     late: LateClusters | None = None
     stands: Exchange | None = None
-    untold: dict[str, None] = field(default_factory=dict)
-    _wanted: asyncio.Queue[Refresh | None] = field(default_factory=asyncio.Queue)
+    untold: dict[str, None] = msgspec.field(default_factory=dict)
+    _wanted: asyncio.Queue[Refresh | None] = msgspec.field(default_factory=asyncio.Queue)
     _looks: bool = False
     _is_over: bool = False
 

@@ -10,7 +10,6 @@ writes               of Secrets, each over the version that was read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -54,16 +53,15 @@ from tidegate.world.calls import Verb, Write
 MANAGER = "helm-controller"
 
 
-@dataclass(slots=True)
-class ReleaseBooks:
+class ReleaseBooks(msgspec.Struct):
     """The ledgers of units that are Helm releases; one without a key is to end.
 
     There is a sheet of each release of which the cluster has no record that is the same.
     """
 
     terms: Mapping[UnitId, ReleaseTerms]
-    keys: Mapping[UnitId, str] = field(default_factory=dict)
-    sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
+    keys: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
     hear: Callable[[Fragment], None] | None = None
     """Is told what is done about failures: earlier revisions hold values that nobody may see."""
 

@@ -11,8 +11,10 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.sets.asking import KnownCluster
 from tidegate.errors import ClusterError, ConfigError
@@ -58,8 +60,7 @@ NOT_THERE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Which clusters: of a kubeconfig, or simulated ones.
 
     `clusters` are named, each with the context it has in the kubeconfig; with none there is one
@@ -105,8 +106,7 @@ def servers_of(target: Target) -> dict[str, str]:
     }
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct):
     """A world that rollouts and questions share, and how what lives there is judged.
 
     `behind`: the world behind the door; a simulated one can be looked into. `setting`: how things
@@ -124,13 +124,13 @@ class Session:
     """Evaluates expressions, where that can be done here."""
     tree: Path = NOWHERE
     """What the places of objects are in."""
-    registered: dict[tuple[str, str], dict[str, KnownCluster]] = field(default_factory=dict)
+    registered: dict[tuple[str, str], dict[str, KnownCluster]] = msgspec.field(default_factory=dict)
     """By cluster and namespace, the clusters that lived as Secrets there when sets were generated
     from them."""
     settled_clusters: frozenset[str] = frozenset()
     """Those that Git knows, whatever lives."""
-    _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
-    _versions: dict[str, str] = field(default_factory=dict)
+    _kinds: dict[str, tuple[Served, ...]] = msgspec.field(default_factory=dict)
+    _versions: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def over(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import PlanError
 from tidegate.flows.assuming import find_again
@@ -23,8 +25,7 @@ from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What is to be rolled out, what is said of it, and by unit why nothing of it is done."""
 
     planned: Planned

@@ -9,16 +9,17 @@ import msgspec
 
 from tidegate.model.given import title_of
 from tidegate.model.operators import Check, Knowledge, Need, Operator, Product, Row, Until
+from tidegate.model.patterns import late
 from tidegate.report.rollout.names import limit
 
-_HOLE = re.compile(r"\$\{([^}]*)\}")
+_HOLE = late(r"\$\{([^}]*)\}")
 UNTIL = {Until.EXISTS: "", Until.READY: ", ready", Until.SERVING: ", answering"}
 EDGE = "|"
 BUILTIN = frozenset({"batch", "networking.k8s.io"})
 """Groups of Kubernetes' own: rows tell only what others make of their objects."""
 
 
-class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True):
+class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What is known of a kind, in words. `takes`: milliseconds until it is well, at best."""
 
     kind: str

@@ -24,12 +24,18 @@ SIGNS = {
 
 
 def plan_rows(
-    plan: Plan, differences: dict[Spot, Difference], refused: int = 0, *, signs: bool = False
+    plan: Plan,
+    differences: dict[Spot, Difference],
+    refused: int = 0,
+    unknown: int = 0,
+    *,
+    signs: bool = False,
 ) -> Iterator[Row]:
     """Each step with what is done to its objects; fields below those that change.
 
     Where there are several units, each has its steps below it, with why it comes where it does.
-    `refused`: how many objects the cluster would not take. `signs`: what comes, changes and goes
+    `refused`: how many objects the cluster would not take. `unknown`: of how many units nothing can
+    be said. `signs`: what comes, changes and goes
     has a `+`, a `~` or a `-` before it.
     """
     shown = _Shown(differences, max((len(step_name(one)) for one in plan.steps), default=0), signs)
@@ -39,7 +45,11 @@ def plan_rows(
     else:
         yield from _unit_rows(plan, shown)
     yield ()
-    yield (Span(summary_line(differences), Style.STRONG),)
+    if differences or not unknown:
+        yield (Span(summary_line(differences), Style.STRONG),)
+    if unknown:
+        told = f"what {count(unknown, 'unit')} {'brings' if unknown == 1 else 'bring'} is not known"
+        yield (Span(told, Style.BAD),)
     if refused:
         yield (Span(f"the cluster would refuse {count(refused, 'object')}", Style.BAD),)
 

@@ -1,10 +1,10 @@
-"""How a unit stands, as a table."""
+"""How objects stand: as a table, and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.verdict import Verdict
 
 Row = tuple[Ref, int, bool, Verdict]
@@ -22,3 +22,19 @@ def status_lines(rows: Sequence[Row]) -> Iterator[str]:
     ill = sum(verdict.health != "Healthy" for *_, verdict in rows)
     yield ""
     yield f"{len(rows)} objects, {off} not as wanted, {ill} not healthy"
+
+
+def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:
+    """An object and how it is, for programs: the generation is null where nobody tells it."""
+    return {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "health": verdict.health.value,
+        "reason": verdict.reason,
+        "sentence": verdict.sentence,
+        "final": verdict.final,
+        "checked": verdict.checked,
+        "observedGeneration": verdict.speaks_of or None,
+    }

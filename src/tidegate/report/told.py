@@ -39,6 +39,17 @@ class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
 
 
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a container has printed."""
+
+    pod: Ref
+    container: str
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.pod.name}/{self.container} | {self.line}"
+
+
 def event_lines(
     rows: Sequence[EventRow], now: Ms, *, everywhere: bool, room: int | None = None
 ) -> Iterator[str]:
@@ -87,6 +98,10 @@ def log_lines(logs: Iterable[ContainerLog]) -> Iterator[str]:
             yield ""
         yield f"==> {one.pod}, container {one.container}, of {one.owner}: {one.state}"
         yield from one.lines or ("(it has printed nothing)",)
+
+
+def line_document(one: LogLine) -> dict[str, object]:
+    return {"pod": str(one.pod), "container": one.container, "line": one.line}
 
 
 def log_document(one: ContainerLog) -> dict[str, object]:

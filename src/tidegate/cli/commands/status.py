@@ -37,7 +37,7 @@ def status(what: str, **told: Unpack[Given]) -> int:
     doing.clear()
     say_target(told)
     rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
-    options.show(told["output"], stands, status_lines(rows))
+    options.show(told["output"], map(_document, stands), status_lines(rows))
     return options.say_findings(found.findings)
 
 
@@ -45,3 +45,16 @@ async def _read(session: Session, found: Found) -> tuple[Found, list[ObjectStatu
     from tidegate.flows.status import read_status
 
     return found, await read_status(found.one, session)
+
+
+def _document(one: ObjectStatus) -> dict[str, object]:
+    from tidegate.report.status import verdict_document
+
+    return {
+        "unit": str(one.unit) if one.unit else "",
+        "cluster": one.cluster,
+        **verdict_document(one.ref, one.verdict),
+        "wave": one.wave,
+        "synced": one.is_synced,
+        "inGit": not one.leaves,
+    }

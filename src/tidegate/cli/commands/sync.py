@@ -207,7 +207,7 @@ def _agreed(previews: list[Preview]) -> str:
 
 
 async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) -> int:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
@@ -238,7 +238,16 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
         result = await _roll_out(screen, session, prepared, rolling, asked)
     _say_left(screen.course)
     agreed.end_record(result)
-    return CODES[result]
+    return max(CODES[result], _say_unknown(found, session))
+
+
+def _say_unknown(found: Found, session: Session) -> int:
+    """Tell what could not be had, and gives the exit code; a real cluster got nothing of it."""
+    from tidegate.flows.weakness import weakness_of
+
+    if session.target.simulation is None:
+        return 0
+    return options.say_findings(weakness_of(found.members, found.findings))
 
 
 def _say_left(course: Course) -> None:
@@ -262,7 +271,7 @@ async def _roll_out(
     asked: _Asked,
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import meet_masters

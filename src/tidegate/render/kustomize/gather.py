@@ -7,13 +7,15 @@ leads out of its tree, or to the network, is refused.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.files import StrayPathError, read_whole, tidy
+from tidegate.model.patterns import late
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
@@ -33,27 +35,34 @@ from tidegate.render.kustomize.tree import (
 )
 
 FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
+_ANCHORS = late(rb"[:,?\[{-]\s+&[^\s,\]}]")
+_ALIASES = late(rb"[:,?\[{-]\s*\*[^\s,\]}]")
+ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
+"""What Kubernetes refuses, and kustomize writes out until its memory is full."""
+TAKEN_AS_TEXT = frozenset({"configmapgenerator", "secretgenerator"})
+"""Fields whose files nobody reads as YAML."""
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
 
-@dataclass(slots=True)
-class Gathering:
+class Gathering(msgspec.Struct):
     """What has been found so far."""
 
     overlay: Overlay
-    copy: Copy = field(default_factory=Copy, repr=False)
-    remote: dict[str, Place] = field(default_factory=dict)
-    remote_charts: dict[str, Chart] = field(default_factory=dict)
-    entered: set[str] = field(default_factory=set)
-    decryptable: dict[str, Input] = field(default_factory=dict)
+    copy: Copy = msgspec.field(default_factory=Copy)
+    remote: dict[str, Place] = msgspec.field(default_factory=dict)
+    remote_charts: dict[str, Chart] = msgspec.field(default_factory=dict)
+    entered: set[str] = msgspec.field(default_factory=set)
+    decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
     uses_charts: bool = False
     top: str = ""
-    body: Body = field(default_factory=dict, repr=False)
+    body: Body = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Gathering({self.overlay!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
 
     tree: Tree
@@ -107,6 +116,16 @@ def _enter(gathering: Gathering, step: Stop) -> None:
     mapped = walk.gather(body)
     if is_top:
         gathering.body = mapped
+
+
+def _refuse_endless(content: bytes, shown: str) -> None:
+    """Raise where an alias leads into itself, or aliases of aliases swell."""
+    if _ANCHORS.search(content) and _ALIASES.search(content):
+        try:
+            read(content, shown)
+        except DocumentError as error:
+            if error.code in ENDLESS:
+                raise
 
 
 class Gatherer:
@@ -175,6 +194,8 @@ class Gatherer:
     def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
+        if str(at[0]).lower() not in TAKEN_AS_TEXT:
+            _refuse_endless(content, self.tree.label + path)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
@@ -301,11 +322,11 @@ class Gatherer:
         def find() -> Place:
             name = self.tree.label + self.path
             try:
-                source = (self.tree.root / self.path).read_bytes()
+                source = read_whole(self.tree.root / self.path)
                 documents = read(source, name)
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):
                 place = Place(name)
-            return replace(place, field=path_text(at))
+            return place.at(path_text(at))
 
         return find

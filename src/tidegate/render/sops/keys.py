@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from tidegate.documents import read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
@@ -21,7 +22,8 @@ from tidegate.render.sops.tree import missing_extra
 
 KEY_SIZE = 32
 SHOWN_RECIPIENTS = 5
-WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra"})
+WRONG_KEY = "render.sops.wrong-key"
+WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra", WRONG_KEY})
 """Errors about what nothing of ours opens: a preview goes on without it."""
 
 _PROGRAM_ONLY = ("SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_")
@@ -42,8 +44,7 @@ _AZURE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True, kw_only=True):
     """What we were given. Nothing of it prints.
 
     `passed_over` names the entries of a Secret that Flux does not read. With `alone` the `sops`
@@ -54,13 +55,16 @@ class Keys:
 
     identities: tuple[Secret, ...] = ()
     pgp: tuple[Secret, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
     alone: bool = False
     offline: bool = False
     program: str = "sops"
     looked: tuple[str, ...] = ()
     sealed: bool = False
+
+    def __repr__(self) -> str:
+        return "Keys()"
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], *, program: str = "sops") -> Keys:
@@ -226,11 +230,13 @@ def _is_usual(identity: Secret) -> bool:
 def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") -> RenderError:
     """The error for a file that nothing of ours opens."""
     named = _named(metadata.all_recipients)
-    known = "none of the keys opens it" if keys.identities or keys.pgp else "there is no key for it"
+    is_wrong = bool(keys.identities or keys.pgp)
+    known = "none of the keys opens it" if is_wrong else "there is no key for it"
     problem = f"{known}; it is encrypted for {named}" + (f" ({reason})" if reason else "")
     looked = f"; looked at {', '.join(keys.looked)}" if keys.looked else ""
     hint = _advice(metadata, keys) + looked
-    return RenderError("render.sops.key", problem, where=where, hint=hint)
+    code = WRONG_KEY if is_wrong else "render.sops.key"
+    return RenderError(code, problem, where=where, hint=hint)
 
 
 def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
