@@ -88,8 +88,8 @@ def typed(
     home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")
-        given = namespace("shop")
-        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], prints=["begun"])
+        given, prints = namespace("shop"), {"effect": "prints", "lines": ["begun"]}
+        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], behaviours=[prints])
         root = a_platform(home / "platform").root
         ran = cluster.sync(root, "--repo-map", f"{URL}={root}")
         assert ran.code == 4, ran.stdout + ran.stderr
