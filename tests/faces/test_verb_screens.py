@@ -22,6 +22,8 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
+from tidegate.model.objects import Json
+from tidegate.report.rollout.rows import cells
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens" / "verbs"
 LOOKS = {
@@ -30,19 +32,22 @@ LOOKS = {
     "app-get-tree": "app get database -o tree",
     "app-resources": "app resources keycloak",
     "app-history": "app history database",
-    "app-diff": "app diff keycloak",
+    "app-diff": "app diff keycloak --context a",
     "app-manifests": "app manifests keycloak -o names",
     "app-wait": "app wait database --timeout 1m",
     "get-kustomizations": "get kustomizations",
+    "get-kustomization": "get ks web",
     "get-sources": "get sources",
     "get-all-namespaces": "get all -A",
     "build": "build kustomization web -o names",
-    "diff": "diff kustomization data",
+    "diff": "diff kustomization data --context a",
     "tree": "tree kustomization flux-system",
+    "tree-living": "tree kustomization flux-system --context a",
     "trace": "trace job prepare --context a",
     "events": "events -n flux-system",
     "events-everywhere": "events",
     "logs": "logs data",
+    "logs-follow": "logs data --follow --timeout 2s",
     "jobs-list": "jobs list",
     "verify": "verify {}",
     "status": "status {}",
@@ -84,7 +89,9 @@ def typed(
     home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")
-        cluster = KeptSandbox.make(home, patch, namespace("shop"), failing=["prepare"])
+        prints: Json = {"effect": "prints", "lines": ["begun"]}
+        given = namespace("shop")
+        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], behaviours=[prints])
         root = a_platform(home / "platform").root
         ran = cluster.sync(root, "--repo-map", f"{URL}={root}")
         assert ran.code == 4, ran.stdout + ran.stderr
@@ -113,3 +120,5 @@ def test_a_screen_is_as_recorded(
         golden.write_text(screens[verb])
 
     assert screens[verb] == golden.read_text()
+    if verb in LOOKS:
+        assert max(map(cells, screens[verb].splitlines())) <= room

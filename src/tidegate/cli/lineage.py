@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.consent import say_target
@@ -9,6 +11,7 @@ from tidegate.cli.doing import Doing
 from tidegate.cli.naming import find_families
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
+from tidegate.cli.window import room_on
 from tidegate.flows.entering import Found
 from tidegate.flows.lineage import read_lineage, trace_object
 from tidegate.flows.living_trees import LivingTrees
@@ -64,5 +67,5 @@ def show_trace(kind: str, called: str, told: Given, doing: Doing) -> int:
 
     blocks, found = in_found(pointed_of(told["place"], told), told, ask)
     doing.clear()
-    options.show(told["output"], [trace_document(blocks)], trace_lines(blocks))
+    options.show(told["output"], [trace_document(blocks)], trace_lines(blocks, room_on(sys.stdout)))
     return options.say_findings(found.findings)

@@ -69,7 +69,8 @@ def show_logs(called: str, tail: int, told: Given, doing: Doing, *, follows: boo
     doing.clear()
     if not printed:
         note(f"no pod of `{named.id}` has failed or waits with something printed")
-    options.show(told["output"], map(log_document, printed), log_lines(printed))
+    lines = log_lines(printed, room_on(sys.stdout))
+    options.show(told["output"], map(log_document, printed), lines)
     return options.say_findings(found.findings)
 
 

@@ -105,4 +105,6 @@ class LivingTrees(msgspec.Struct, frozen=True):
         cluster = name.cluster if unit is None else unit.destination.cluster
         found = await read_journal(PlannedUnit(id=name, cluster=cluster), self.session.world)
         kept = [ref for ref, entry in found.journal.entries.items() if not entry.hook]
-        return sorted(kept) if found.secrets else None
+        # What was about to be written is in a journal, too.
+        lives = await look_at(self.session.world, sorted(kept), cluster=cluster)
+        return [one.ref for one in lives] if found.secrets else None

@@ -11,6 +11,7 @@ from tidegate.errors import PlanError
 from tidegate.flows.assuming import find_again
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import forget_unit
+from tidegate.flows.keeping import minding_drift
 from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
@@ -39,6 +40,7 @@ async def prepare(
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
     left_out = found.at_fault if keeps_going else None
     families, unseen = await with_suspended(found.one, session)
+    families = minding_drift(families)
     planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_orphans(planned, session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -21,16 +21,10 @@ from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
 from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
+    from tidegate.cli.doing import Doing
     from tidegate.flows.discover import Family
-    from tidegate.flows.entering import Found
     from tidegate.flows.named import NamedObject
-    from tidegate.flows.session import Session
-    from tidegate.flows.standing import UnitStanding
-    from tidegate.model.finding import Finding
     from tidegate.report.applications import ApplicationRow
-
-    Reader = Callable[[Session, Found], Awaitable[list[ApplicationRow]]]
-    Show = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
 
 KINDS = ("Application",)
 LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
@@ -75,6 +69,8 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate app list -C ~/platform --context prod -o json
       tidegate app list --watch
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, list_lines
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
@@ -83,8 +79,8 @@ def list_(**told: Unpack[Given]) -> int:
         return map(application_document, rows), lines
 
     if told["watch"]:
-        return _watch((), told, show)
-    rows, findings = _read((), told)
+        return watch_applications((), told, show)
+    rows, findings = read_applications((), told, doing)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
@@ -99,8 +95,8 @@ def list_(**told: Unpack[Given]) -> int:
 def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
     """Show one Application, and its resources as a tree, by phases and waves.
 
-    Hooks are among them, and below each object stands what it owns. -o tree has a column less for
-    each of their names.
+    Hooks are among them, and below each object stands what it owns. -o tree has kind and name in
+    one column.
 
     What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
     looks again, too, so that what it says of the Application is of now.
@@ -112,6 +108,8 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
       tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, application_lines
 
     if refresh or hard_refresh:
@@ -126,8 +124,8 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
         )
 
     if told["watch"]:
-        return _watch((called,), told, show, whole=True)
-    rows, findings = _read((called,), told, whole=True)
+        return watch_applications((called,), told, show, whole=True)
+    rows, findings = read_applications((called,), told, doing, whole=True)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
@@ -144,9 +142,11 @@ def resources(called: str, **told: Unpack[Given]) -> int:
       tidegate app resources database
       tidegate app resources database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import resource_document, resource_lines
 
-    (row,), findings = _read((called,), told, whole=True)
+    (row,), findings = read_applications((called,), told, doing, whole=True)
     documents = map(resource_document, row.resources)
     as_tree = told["output"] == "tree"
     lines = resource_lines(row.resources, room_on(sys.stdout), as_tree=as_tree)
@@ -167,9 +167,11 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import history_documents, history_lines
 
-    (row,), findings = _read((called,), told)
+    (row,), findings = read_applications((called,), told, doing)
     options.show(told["output"], history_documents(row), history_lines(row))
     return options.say_findings(findings)
 
@@ -264,83 +266,9 @@ for _verb in ("set", "unset", "edit", "patch"):
     app.add_command(_edits(_verb))
 
 
-def _read(
-    names: tuple[str, ...], told: Given, *, whole: bool = False
-) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
-    """The Applications that are meant, compared with what lives, and what was found on the way.
-
-    `whole`: with hooks, and with what their objects own.
-    """
-    doing = say_first("looking at Applications", quiet=told["output"] in {"name", "json"})
-    from tidegate.cli.asking import in_found, pointed_of
-
-    read = _reader(names, told, whole=whole)
-
-    async def ask(session: Session, found: Found) -> tuple[list[ApplicationRow], Found]:
-        return await read(session, found), found
-
-    rows, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    return rows, found.findings
-
-
-def _watch(names: tuple[str, ...], told: Given, show: Show, *, whole: bool = False) -> int:
-    """The same, shown again whenever it has changed."""
-    from tidegate.cli.watching import Told, watch
-
-    read = _reader(names, told, whole=whole)
-
-    async def ask(session: Session, found: Found) -> Told:
-        return show(await read(session, found))
-
-    return watch(told, ask)
-
-
-def _reader(names: tuple[str, ...], told: Given, *, whole: bool) -> Reader:
-    """Reads the Applications that are meant, as they are then."""
-    from tidegate.cli.naming import find_families, name_units
-    from tidegate.flows.standing import read_standings
-    from tidegate.model.reading import text
-
-    families = find_families(told["place"], told)
-    wanted = told["units"] = name_units(
-        families, names, told.get("labels", ""), KINDS, told["home"]
-    )
-    project = told.get("project", "")
-
-    async def read(session: Session, found: Found) -> list[ApplicationRow]:
-        standings = await read_standings(found, families, session)
-        chosen = (one for one in standings if one.unit.id.kind in KINDS)
-        rows = [
-            await _row(one, session, whole=whole)
-            for one in chosen
-            if not wanted or str(one.unit.id) in wanted
-        ]
-        return [
-            row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
-        ]
-
-    return read
-
-
-async def _row(one: UnitStanding, session: Session, *, whole: bool) -> ApplicationRow:
-    from tidegate.cli.saying import note
-    from tidegate.flows.resources import Resources, object_rows, read_resources
-    from tidegate.report.applications import ApplicationRow, window_words
-
-    found = await read_resources(one, session) if whole else Resources(object_rows(one))
-    for place in found.unseen:
-        note(f"{place} may not be looked at: what objects own there is left out")
-    return ApplicationRow(
-        f"{one.unit.id.namespace}/{one.unit.id.name}",
-        one.wave,
-        one.own,
-        one.live,
-        one.is_synced,
-        one.verdict,
-        found.rows,
-        window_words(one.unit.policy.windows, session.world.now()),
-    )
+def _say_first(told: Given) -> Doing:
+    is_quiet = told["output"] in {"name", "json"} or told.get("watch", False)
+    return say_first("looking at Applications", quiet=is_quiet)
 
 
 def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
