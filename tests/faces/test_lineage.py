@@ -270,8 +270,9 @@ LOGIN: Body = {
 def test_who_follows_is_told_what_all_pods_print_until_they_have_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = ("one", "two", "by hunter2-hunter2")
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, prints=lines, failing=["broken"])
+    lines = ["one", "two", "by hunter2-hunter2"]
+    prints: Json = {"effect": "prints", "lines": [*lines]}
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
     made = a_chain(tmp_path / "platform")
     generated = job("made", hook="")
     mapping(generated, "metadata")["generateName"] = (

@@ -22,6 +22,7 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
+from tidegate.model.objects import Json
 from tidegate.report.rollout.rows import cells
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens" / "verbs"
@@ -88,8 +89,9 @@ def typed(
     home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")
+        prints: Json = {"effect": "prints", "lines": ["begun"]}
         given = namespace("shop")
-        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], prints=["begun"])
+        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], behaviours=[prints])
         root = a_platform(home / "platform").root
         ran = cluster.sync(root, "--repo-map", f"{URL}={root}")
         assert ran.code == 4, ran.stdout + ran.stderr

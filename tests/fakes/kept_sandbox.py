@@ -117,20 +117,20 @@ class KeptSandbox:
         served: bool = True,
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
-        prints: Sequence[str] = (),
+        behaviours: Sequence[Json] = (),
     ) -> KeptSandbox:
         """With namespaces of the dialects, their kinds, and `more`.
 
-        `failing` are Jobs that do. `prints` are lines that each container prints.
+        Jobs that are `failing` fail; `behaviours` are others that a scenario can have.
         """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
         scenario = home / "scenario.yaml"
-        behaviours: list[Json] = [
+        behaves: list[Json] = [
             {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
         ]
-        behaviours += [{"effect": "prints", "lines": [*prints]}] if prints else []
-        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
+        behaves += behaviours
+        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaves}
         scenario.write_bytes(msgspec.json.encode(story))
         workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
         world = make_living(Simulation(scenario=scenario), workers)
@@ -213,6 +213,11 @@ class KeptSandbox:
         kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
         ref = Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
         (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
+        assert isinstance(outcome, Done), outcome
+
+    def delete(self, kind: Kind, home: str, name: str) -> None:
+        """Somebody takes an object away."""
+        (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, home, name)))
         assert isinstance(outcome, Done), outcome
 
     def patch(

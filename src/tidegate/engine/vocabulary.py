@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Event
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -58,13 +59,17 @@ class Compared(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives; `fixed` and `replaces` as found then."""
+    """One object of a step, compared with what lives; `fixed` and `replaces` as found then.
+
+    `drift`: what others have changed, where that is what its unit is looked at for.
+    """
 
     spot: Spot
     stand: Stand
     live: Written | None = None
     fixed: tuple[str, ...] = ()
     replaces: bool = False
+    drift: ObjectDrift | None = None
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
@@ -192,10 +197,14 @@ class Collected(msgspec.Struct, frozen=True):
 
 
 class Superseded(msgspec.Struct, frozen=True):
-    """A newer plan takes over. Until it is known, nothing more of the present one is begun."""
+    """A newer plan takes over. Until it is known, nothing more of the present one is begun.
+
+    `left_out`: units of it of which nothing can be done, and why.
+    """
 
     plan: Plan | None
     due: tuple[UnitId, ...] = ()
+    left_out: dict[UnitId, Trouble] = {}
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -213,9 +222,13 @@ class Approved(msgspec.Struct, frozen=True):
 
 
 class Refreshed(msgspec.Struct, frozen=True):
-    """The source of a unit has nothing newer, or nothing that could be taken."""
+    """The source of a unit has nothing newer, or nothing that could be taken.
+
+    `trouble`: it has something that would have to be taken, and why that cannot be.
+    """
 
     unit: UnitId
+    trouble: Trouble | None = None
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -253,23 +266,26 @@ class AwaitApproval(msgspec.Struct, frozen=True):
 class Refresh(msgspec.Struct, frozen=True):
     """Look what the source of a unit has by now; a newer plan supersedes this one.
 
-    `failure`: how it has failed. `hooks`: what became of those that were run for that.
+    `failure`: how it has failed. `hooks`: what became of those that were run for that. `last`:
+    everything has passed, and ends unless there is something newer.
     """
 
     unit: UnitId
     failure: EntryEnd | None = None
     hooks: tuple[HookRun, ...] = ()
+    last: bool = False
 
 
 class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet.
 
-    `failure`: how its unit has failed, where the step is there for that. `enters`: its unit has one
-    of the slots of its group, and keeps it until it has come to its end.
+    `ended`: how what its unit enters into a ledger came out, where the step stands behind that: it
+    tests it, or is there for its failure. `enters`: its unit has one of the slots of its group, and
+    keeps it until it has come to its end.
     """
 
     step: str
-    failure: EntryEnd | None = None
+    ended: EntryEnd | None = None
     enters: bool = False
 
 

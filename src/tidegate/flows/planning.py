@@ -14,6 +14,7 @@ from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.checks import settle_checks
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
+from tidegate.flows.keeping import is_kept
 from tidegate.flows.projects import (
     closed_for_good,
     find_holds,
@@ -170,14 +171,20 @@ def _acting(member: Member) -> Policy:
     action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
     acting = act(policy, msgspec.structs.replace(policy.release, action=action))
     ignores = policy.release.ignores
-    if not ignores or not isinstance(rendered, Rendered) or not rendered.is_known:
+    if not ignores or not is_kept(member):
         return acting
     return msgspec.structs.replace(acting, ignores=ignores, keeps_ignored=True)
 
 
 def _unbound(unit: Unit) -> Unit:
-    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    """The unit without what its project says of syncs; what it may touch stays as it is.
+
+    The end of a release has a time of its own.
+    """
     policy = msgspec.structs.replace(unit.policy, windows=())
+    if policy.release is not None:
+        timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
+        policy = run_by(timed, policy.semantics)
     return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 

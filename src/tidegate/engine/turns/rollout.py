@@ -19,6 +19,7 @@ from tidegate.engine.vocabulary import (
     Trouble,
     Written,
 )
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -51,6 +52,8 @@ class ItemRun(msgspec.Struct, eq=False):
     stand: Stand = Stand.ABSENT
     found: Written | None = None
     """What lived when the step was checked."""
+    drift: ObjectDrift | None = None
+    """What others had changed of it by then."""
     written: Written | None = None
     at: Ms = Ms(0)
     """When it was written."""
@@ -82,6 +85,7 @@ class ItemRun(msgspec.Struct, eq=False):
     def take_over(self, known: ItemRun) -> None:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
+        self.drift = known.drift
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
         self.verified, self.finished = known.verified, known.finished
 
@@ -157,7 +161,7 @@ class UnitRun(msgspec.Struct, eq=False):
     attempts: int = 0
     """How often all of it was tried again."""
     outdated: bool = False
-    """Before it is tried again, it is asked what its source has by then."""
+    """Before it is tried again, or goes on and asks late, somebody looks what it is by then."""
     asked: bool = False
     """That was done, and no answer has come."""
     remedying: bool = False
@@ -206,11 +210,21 @@ class UnitRun(msgspec.Struct, eq=False):
         mine = [step for step in self.steps if step.step.rescues]
         return bool(mine) and all(step.state is StepState.PASSED for step in mine)
 
-    def hook_runs(self, now: Ms, *, rescues: bool = False) -> tuple[HookRun, ...]:
-        """What became of its hooks, or of those that it has for its failure."""
+    def hook_runs(
+        self, now: Ms, *, rescues: bool = False, failing: StepRun | None = None
+    ) -> tuple[HookRun, ...]:
+        """What became of its hooks, or of those that it has for its failure.
+
+        What a step that has failed still waits for has failed, too.
+        """
         mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
+
+        def passed(run: ItemRun) -> bool | None:
+            is_lost = run.step is failing or run.step.state is StepState.FAILED
+            return ENDED.get(run.state, False if is_lost else None)
+
         return tuple(
-            HookRun(one.item.ref, one.at, now, ENDED.get(one.state))
+            HookRun(one.item.ref, one.at or now, now, passed(one))
             for one in mine
             if one.item.hook is not None and one.state is not ItemState.PENDING
         )
@@ -254,6 +268,10 @@ class Rollout(msgspec.Struct):
     """That plan, once it is known."""
     gave_up: str = ""
     """Why a unit was stopped while the others went on."""
+    late: UnitId | None = None
+    """One that may bring more by the end: before all ends, it is asked for the last time."""
+    looking: bool = False
+    """That was done, and no answer has come."""
     ended: bool = False
     failed: bool = False
     _alarms: list[tuple[Ms, int, str]] = msgspec.field(default_factory=list)

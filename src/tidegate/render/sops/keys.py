@@ -235,8 +235,9 @@ def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") ->
     problem = f"{known}; it is encrypted for {named}" + (f" ({reason})" if reason else "")
     looked = f"; looked at {', '.join(keys.looked)}" if keys.looked else ""
     hint = _advice(metadata, keys) + looked
-    code = WRONG_KEY if is_wrong else "render.sops.key"
-    return RenderError(code, problem, where=where, hint=hint)
+    if is_wrong:
+        return RenderError("render.sops.wrong-key", problem, where=where, hint=hint)
+    return RenderError("render.sops.key", problem, where=where, hint=hint)
 
 
 def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
