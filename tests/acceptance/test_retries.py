@@ -12,11 +12,11 @@ from tests.acceptance.objects import a_hook, a_pod, failed, succeeded
 from tests.acceptance.stage import ArgoStage, case, open_stage
 from tests.fakes.repositories import Repository, application, namespace, setting
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.engine.vocabulary import Refresh
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import UnitId
 from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
@@ -101,7 +101,7 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
     mended = await stage.planned(a_config_map("mended"), semantics=rules)
     asked: list[Ms] = []
 
-    def commits(_: UnitId) -> None:
+    def commits(_: Refresh) -> None:
         asked.append(stage.world.now())
         syncing.goes_on_with(mended)
 

@@ -329,8 +329,12 @@ def test_a_rollback_has_a_time_of_its_own(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
+    hangs: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
     sandbox = KeptSandbox.make(
-        home, monkeypatch, namespace("shop"), served=False, failing=["migrate"], hanging=["back"]
+        *(home, monkeypatch, namespace("shop")),
+        served=False,
+        failing=["migrate"],
+        behaviours=[hangs],
     )
     shop.put("templates/back.yaml", hook("back", "post-rollback"))
     shop.release(timeout="30m", rollback={"timeout": "20m"})

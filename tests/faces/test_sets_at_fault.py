@@ -150,3 +150,33 @@ def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> No
     ran = tidegate("appset", "generate", tmp_path, "--offline")
 
     assert re.findall(r"\[argo\.(set-\w+)\]", ran.stderr) == ["set-template"]
+
+
+PATCHES = {
+    "a type": "    spec:\n      syncPolicy:\n        automated:\n          prune: maybe # here\n",
+    "behind a condition": "    {{- if true }}\n    spec:\n\n      syncPolicy:\n        retry:\n"
+    "          # so often\n          limit: many # here\n    {{- end }}\n",
+    "in an item": "    spec:\n      ignoreDifferences:\n      - group: apps\n"
+    "        kind: [Deployment] # here\n",
+    "what the template has, too": "    spec:\n      source:\n        path: [apps] # here\n",
+}
+
+
+def test_what_a_patch_brings_is_told_at_its_line_in_the_patch(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apps").mkdir()
+    go = TEMPLATE.replace("{{name}}", "{{.name}}")
+    texts = {}
+    for number, patch in enumerate(PATCHES.values()):
+        head = HEAD.replace("at-fault", f"at-fault-{number}") + "  goTemplate: true\n"
+        named = LIST.replace("{name: a}", f"{{name: a{number}}}")
+        texts[number] = head + named + go + "  templatePatch: |\n" + patch
+        (tmp_path / f"{number}.yaml").write_text(texts[number])
+
+    ran = tidegate("units", tmp_path, "--offline", "--repo-map", f"{URL}={tmp_path}")
+
+    told = re.findall(r"\[schema\.refused\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    for number, what in enumerate(PATCHES):
+        lines = enumerate(texts[number].splitlines(), 1)
+        wanted = next(at for at, line in lines if "# here" in line)
+        assert (str(number), str(wanted)) in told, (what, ran.stderr)

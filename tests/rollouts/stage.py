@@ -16,6 +16,7 @@ from msgspec import structs
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import Settings
+from tidegate.engine.vocabulary import Refresh
 from tidegate.flows.jq import Jq
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
@@ -25,7 +26,6 @@ from tidegate.model.objects import Kind, Live, Ref
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
-from tidegate.model.unit import UnitId
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
@@ -217,7 +217,7 @@ class Stage:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
         return self.start(governed(self.plan(*waves), semantics=semantics))
 
-    def start(self, plan: Plan, refresher: Callable[[UnitId], None] | None = None) -> Rolling:
+    def start(self, plan: Plan, refresher: Callable[[Refresh], None] | None = None) -> Rolling:
         """Begin to roll out a plan; each rollout of a world has a name of its own.
 
         `refresher` is asked before a unit is tried again that wants to be read anew.

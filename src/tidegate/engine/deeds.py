@@ -87,7 +87,7 @@ class Deeds:
     ) -> None:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
         if isinstance(command, words.Refresh):
-            self._errands.run(self._settle(command), partial(self._refresh, command.unit))
+            self._errands.run(self._settle(command), partial(self._refresh, command))
             return
         hold = self._site.holds[command.unit]
         if isinstance(command, words.AwaitApproval):
@@ -114,15 +114,15 @@ class Deeds:
         failure, now = command.failure, self._site.world.now()
         return (yield from ledgers.settle(command.unit, failure, remedied, now))
 
-    def _refresh(self, unit: UnitId, unsettled: words.Trouble | None) -> None:
-        refresher = self._site.settings.refresher
+    def _refresh(self, command: words.Refresh, unsettled: words.Trouble | None) -> None:
+        refresher, unit = self._site.settings.refresher, command.unit
         if unsettled is not None:
             why = f"its ledger is not closed: {unsettled.sentence}"
             self._hear(words.Stopped(why, unit))
         elif refresher is None:
             self._hear(words.Refreshed(unit))
         else:
-            refresher(unit)
+            refresher(command)
 
     def _hold(self, command: words.Take) -> Errand[words.Taken | None]:
         """Hold a unit; what others did there meanwhile is looked at, and what it comes to then.

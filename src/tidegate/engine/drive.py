@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -54,6 +54,7 @@ class Driver:
         self._decide = decide
         self.world = world
         self._plan = self._asked = plan
+        self._left_out = settings.left_out
         self._emit = emit
         self._site = Site(world, means, settings, self._tell_of_unit, self._lose)
         self._party = world.party()
@@ -149,11 +150,14 @@ class Driver:
         """The units whose own objects could not be told how they are, and why."""
         return self._chronicle.unreported
 
-    def supersede(self, plan: Plan) -> bool:
-        """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
+    def supersede(self, plan: Plan, left_out: Mapping[UnitId, str] | None = None) -> bool:
+        """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own.
+
+        `left_out`: by unit of which nothing can be done, why.
+        """
         if self.result:
             return False
-        self._asked = plan
+        self._asked, self._left_out = plan, left_out or {}
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
         self._site.holds.plan(plan.digest)
         if self._begun:
@@ -163,9 +167,10 @@ class Driver:
             self._party.wake()
         return True
 
-    def refreshed(self, unit: UnitId) -> None:
-        """A unit that is tried again is tried as it was planned."""
-        self._inbox.append(words.Refreshed(unit))
+    def refreshed(self, unit: UnitId, trouble: str = "") -> None:
+        """A unit goes on as it was planned; with a trouble, it cannot go on at all."""
+        found = words.Trouble("Late", trouble, final=True) if trouble else None
+        self._inbox.append(words.Refreshed(unit, found))
         self._work()
         self._party.wake()
 
@@ -182,12 +187,12 @@ class Driver:
         keeps_going = self._site.settings.keeps_going and not self._begun
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
-            told = self._site.settings.left_out.items()
+            told = self._left_out.items()
             left_out = {unit: words.Trouble("LeftOut", why, final=True) for unit, why in told}
             left_out |= {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             due = opening.due
             begun = (
-                words.Superseded(plan, due)
+                words.Superseded(plan, due, left_out)
                 if self._begun
                 else words.Begun(plan, left_out, due, opening.under_way)
             )

@@ -18,7 +18,7 @@ from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Surroundings
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.stored import NAMESPACE
-from tidegate.engine.vocabulary import Judged, Stand, Standing
+from tidegate.engine.vocabulary import Judged, Refresh, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot, as_served, identity
@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Who knows what is said of units on their own objects; None: nothing is."""
     keeper: Bookkeeper | None = None
     """Who keeps the ledgers of units; None: nobody has any."""
-    refresher: Callable[[UnitId], None] | None = None
+    refresher: Callable[[Refresh], None] | None = None
     """Who looks what the source of a unit has by now; None: it has what it had."""
 
 

@@ -197,10 +197,14 @@ class Collected(msgspec.Struct, frozen=True):
 
 
 class Superseded(msgspec.Struct, frozen=True):
-    """A newer plan takes over. Until it is known, nothing more of the present one is begun."""
+    """A newer plan takes over. Until it is known, nothing more of the present one is begun.
+
+    `left_out`: units of it of which nothing can be done, and why.
+    """
 
     plan: Plan | None
     due: tuple[UnitId, ...] = ()
+    left_out: dict[UnitId, Trouble] = {}
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -218,9 +222,13 @@ class Approved(msgspec.Struct, frozen=True):
 
 
 class Refreshed(msgspec.Struct, frozen=True):
-    """The source of a unit has nothing newer, or nothing that could be taken."""
+    """The source of a unit has nothing newer, or nothing that could be taken.
+
+    `trouble`: it has something that would have to be taken, and why that cannot be.
+    """
 
     unit: UnitId
+    trouble: Trouble | None = None
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -258,12 +266,14 @@ class AwaitApproval(msgspec.Struct, frozen=True):
 class Refresh(msgspec.Struct, frozen=True):
     """Look what the source of a unit has by now; a newer plan supersedes this one.
 
-    `failure`: how it has failed. `hooks`: what became of those that were run for that.
+    `failure`: how it has failed. `hooks`: what became of those that were run for that. `last`:
+    everything has passed, and ends unless there is something newer.
     """
 
     unit: UnitId
     failure: EntryEnd | None = None
     hooks: tuple[HookRun, ...] = ()
+    last: bool = False
 
 
 class CheckStep(msgspec.Struct, frozen=True):

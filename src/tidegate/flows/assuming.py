@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from tidegate.flows.absences import find_absences
-from tidegate.flows.entering import Found, open_found
+from tidegate.flows.entering import Found, clusters_of, find_in, open_found, refuse_unnamed
 from tidegate.flows.opaque import with_opaque
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -48,6 +48,36 @@ async def open_assuming(
                 yield session, found if greenfield else with_opaque(found), told
                 return
             target = replace(session.target, simulation=replace(simulation, assumed=assumed))
+
+
+async def find_again(session: Session, pointed: Pointed) -> tuple[Found, tuple[Absence, ...]]:
+    """What is pointed at as it is by now, with what was absent from simulated clusters besides.
+
+    They get it, as they do at the beginning; and there is one for each that a unit is for.
+    """
+    told: tuple[Absence, ...] = ()
+    while True:
+        found = await find_in(session, pointed)
+        simulation = session.target.simulation
+        if simulation is None:
+            refuse_unnamed(found, session)
+            return found, ()
+        new = [one for one in clusters_of(found.families) if one not in session.target.contexts]
+        if new:
+            session.grow(new)
+            continue
+        if not session.setting.stands_in:
+            return found, ()
+        absences = await find_absences(found, session)
+        told = _unlike((*told, *absences))
+        more = {
+            name: given
+            for name, given in assume(absences).items()
+            if _together(simulation.assumed, {name: given}) != dict(simulation.assumed)
+        }
+        if not more:
+            return with_opaque(found), told
+        session.assume(more)
 
 
 def assume(absences: Iterable[Absence]) -> dict[str, GivenCluster]:

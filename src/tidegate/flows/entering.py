@@ -26,6 +26,7 @@ from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.customs import APPLICATION
 from tidegate.flows.discover.rolling import told_rolling
 from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.sets import clusters_in
 from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -216,16 +217,20 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     setting = replace(setting, ask_release=releases)
 
     async def ask(cluster: str) -> Capabilities:
-        return await session.capabilities(cluster if cluster in known else next(iter(known)))
+        return await session.capabilities(session.place_of(cluster))
 
     async def lives(
         kind: str, cluster: str, namespace: str
     ) -> Mapping[str, dict[str, Json]] | None:
-        place = cluster if cluster in known else next(iter(known))
+        place = session.place_of(cluster)
         found = await living(session.world, kind, namespace, cluster=place)
+        if kind == "Secret":
+            session.registered[place, namespace] = clusters_in((found or {}).values())
         return found or None if target.simulation else found  # it knows no Argo CD by itself
 
+    session.registered.clear()
     found = await discover(pointed, setting, ask, lives)
+    session.settled_clusters = found.clusters
     customs = read_customs(found.settings)
     session.follow(found.scripts, customs.label if customs.labels_only else "")
     session.tree = found.scan.root

@@ -14,6 +14,7 @@ from tidegate.documents import Document, find_place, find_places, read
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, TidegateError, parse_place
 from tidegate.files import StrayPathError, follow
+from tidegate.flows.patch_places import place_in_patch
 from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.objects import FieldPath
@@ -126,7 +127,7 @@ class SourceFiles(msgspec.Struct):
 
     def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The findings, each at the line of its field; a file is looked through once for all."""
-        told = list(findings)
+        told = [self._in_patch(one) for one in findings]
         wanted: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
         for number, one in enumerate(told):
             found = self._field(one.where) if one.where else None
@@ -137,6 +138,15 @@ class SourceFiles(msgspec.Struct):
             for (number, _), place in zip(mine, places, strict=True):
                 told[number] = _moved(told[number], place)
         return tuple(told)
+
+    def _in_patch(self, finding: Finding) -> Finding:
+        """What is said of a template, at the line of the patch that brings the field."""
+        place = finding.where
+        if place is None or not place.line:
+            return finding
+        here = [one for one in self.file(place.name).documents if one.place.line == place.line]
+        found = place_in_patch(here[0], place, self.file(place.name).content) if here else None
+        return finding if found is None else msgspec.structs.replace(finding, where=found)
 
     def _field(self, place: Place) -> tuple[Document, FieldPath] | None:
         """The field of an object that begins at a place, as far as it is there."""

@@ -8,44 +8,57 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
+from tidegate.flows.assuming import find_again
 from tidegate.flows.committing import Commits
-from tidegate.flows.entering import find_in
+from tidegate.flows.entering import Found
 from tidegate.flows.healing import Healing, Sync, unmet_edits
+from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.session import Session
 from tidegate.flows.taking_up import Sight, TakingUp
 from tidegate.flows.wiring import simulated
+from tidegate.model.absence import Absence
 from tidegate.model.drift import Drift
 from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
+
+NEVER = ("units.unknown", "flux.itself")
+"""What keeps a unit from ever beginning."""
 
 
 class Meanwhile(msgspec.Struct):
     """A simulated rollout of what is pointed at, with what others do beside it and behind it.
 
-    `planned` is the newest plan that somebody has taken up.
+    `planned` is the newest plan that somebody has taken up, and `found` what it was made of.
     """
 
     session: Session
     pointed: Pointed
     rules: Semantics | None
+    found: Found
     planned: Planned
     commits: Commits | None
     sync: Sync
     until: Ms
+    absences: tuple[Absence, ...] = ()
+    """What it leans on besides, by now."""
 
     async def read_again(self) -> Planned:
         """The plan of what is committed by now."""
         newer = self.commits and self.commits.pointed_at(self.pointed, self._passed)
-        if newer:
-            found = await find_in(self.session, newer)
-            planned = await make_plan(found.one, self.session, rules=self.rules)
-            self.planned = replace(planned, plan=_moved(planned.plan))
+        if newer or asks_late(self.planned.plan):
+            self.found, absences = await find_again(self.session, newer or self.pointed)
+            planned = await make_plan(self.found.one, self.session, rules=self.rules)
+            refused = {**unbegun(self.found, planned), **planned.refused}
+            plan = _moved(planned.plan) if newer else planned.plan
+            self.planned = replace(planned, plan=plan, refused=refused)
+            self.absences = tuple(dict.fromkeys((*self.absences, *absences)))
         return self.planned
 
     @property
@@ -91,3 +104,15 @@ def _moved(plan: Plan) -> Plan:
         for one in plan.units
     )
     return Plan.of(Fragment(units=units, steps=plan.steps, edges=plan.edges, slots=plan.slots))
+
+
+def unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
+    """By unit that nobody's rules let begin, why; also those without objects that others wait for.
+
+    What is only taken to be there comes about.
+    """
+    begun = {unit.id for unit in planned.plan.units} - found.opaque
+    awaited = {one.unit for member in found.members for one in member.unit.dependencies}
+    unknown = {name: why for name, why in planned.faults.items() if name in awaited}
+    faults = {**unknown, **found.at_fault_for(NEVER)}
+    return {name: why for name, why in faults.items() if name in begun}

@@ -62,6 +62,12 @@ class Planned(msgspec.Struct, frozen=True):
     def notes(self) -> tuple[TidegateError, ...]:
         return tuple(dict.fromkeys(note for one in self.read for note in one.notes))
 
+    @property
+    def unread(self) -> tuple[UnitId, ...]:
+        """Units at fault of which it is not known what they bring."""
+        read = {one.manifests.unit.id for one in self.read}
+        return tuple(one for one in self.faults if one not in read)
+
     def unsound(self, *, takes_broken_seals: bool) -> dict[UnitId, str]:
         """By unit, why what it renders to may be previewed and not applied."""
         found: dict[UnitId, str] = {}

@@ -30,6 +30,7 @@ from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, own_items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -50,6 +51,8 @@ class Preview(msgspec.Struct, frozen=True):
     """What Git says, whatever lives."""
     refused: int = 0
     """How many objects the cluster would not take."""
+    unknown: tuple[UnitId, ...] = ()
+    """Units of which nothing can be said: they could not be read."""
     contents: tuple[TidegateError, ...] = ()
     """Of the notes, those about what goes along and is others'."""
 
@@ -126,7 +129,7 @@ async def preview_with_lives(
     contents = await find_contents(plan, session)
     notes = (*planned.notes, *contents)
     told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
-    return LivePreview(told, lives)
+    return LivePreview(replace(told, unknown=planned.unread), lives)
 
 
 def _fate(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str) -> Difference:

@@ -10,10 +10,12 @@ import msgspec
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
+from tidegate.engine.vocabulary import Refresh
 from tidegate.flows.beside import Company
 from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
+from tidegate.flows.late_clusters import ClusterWatch, LateClusters
 from tidegate.flows.planning import Planned
 from tidegate.flows.printed import PrintedLogs
 from tidegate.flows.refreshing import ReadAgain, Refreshing
@@ -98,19 +100,25 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         placed = files.of_event(event) if event.field else event
         audience.emit(discretion.hide_in(placed))
 
-    causes = [Causes(world, audience.course, background, tell)] if rolling.explains else []
-    logs = [PrintedLogs(world, audience.course, tell)] if rolling.reads_logs else []
-    company = Company(tell, [*causes, *logs])
-
     async def follow(newer: Planned) -> None:
         nonlocal newest
         newest = newer.plan
+        late.follow(newest)
         discretion.learn(newest)
         audience.follow(newest)
         if rolling.statuses is not None:
             rolling.statuses.take(await make_statuses(newer, session))
 
-    refreshing = _refreshing(rolling, session, follow)
+    late = LateClusters(session, plan)
+    refreshing = _refreshing(rolling, session, follow, late)
+    company = Company(
+        tell,
+        [
+            *([Causes(world, audience.course, background, tell)] if rolling.explains else ()),
+            *([PrintedLogs(world, audience.course, tell)] if rolling.reads_logs else ()),
+            *([ClusterWatch(world, late, refreshing.look)] if refreshing and late.sets else ()),
+        ],
+    )
     driver = make_driver(
         plan, session, rolling, company.hear, refreshing.ask if refreshing else None
     )
@@ -129,7 +137,10 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
 
 
 def _refreshing(
-    rolling: Rolling, session: Session, follow: Callable[[Planned], Awaitable[None]]
+    rolling: Rolling,
+    session: Session,
+    follow: Callable[[Planned], Awaitable[None]],
+    late: LateClusters,
 ) -> Refreshing | None:
     """Who looks for a newer plan. Releases are entered as what was rendered last."""
     read_again = rolling.read_again
@@ -143,7 +154,7 @@ def _refreshing(
         return newer
 
     simulated = session.target.simulation is not None
-    return Refreshing(read, follow, session.world if simulated else None)
+    return Refreshing(read, follow, late, session.world if simulated else None)
 
 
 def make_driver(
@@ -151,7 +162,7 @@ def make_driver(
     session: Session,
     rolling: Rolling,
     emit: Callable[[Event], None],
-    refresher: Callable[[UnitId], None] | None = None,
+    refresher: Callable[[Refresh], None] | None = None,
 ) -> Driver:
     """A rollout that is not begun."""
     session.paced.keep(rolling.pace)

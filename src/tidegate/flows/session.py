@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from tidegate.dialect.argo.sets.asking import KnownCluster
 from tidegate.errors import ClusterError, ConfigError
 from tidegate.files import read_users_file
 from tidegate.flows.cel import cel_workers
@@ -29,6 +30,8 @@ from tidegate.flows.wiring import (
     Simulation,
     Worker,
     find_target,
+    furnish_living,
+    grow_living,
     known_to,
     make_living,
     open_world,
@@ -41,6 +44,7 @@ from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.health.lua.machine import find_lua
 from tidegate.model.expressions import HealthExpressions
+from tidegate.model.given import GivenCluster
 from tidegate.model.objects import Served
 from tidegate.model.rendering import NOWHERE
 from tidegate.source.urls import without_password
@@ -120,6 +124,11 @@ class Session(msgspec.Struct):
     """Evaluates expressions, where that can be done here."""
     tree: Path = NOWHERE
     """What the places of objects are in."""
+    registered: dict[tuple[str, str], dict[str, KnownCluster]] = msgspec.field(default_factory=dict)
+    """By cluster and namespace, the clusters that lived as Secrets there when sets were generated
+    from them."""
+    settled_clusters: frozenset[str] = frozenset()
+    """Those that Git knows, whatever lives."""
     _kinds: dict[str, tuple[Served, ...]] = msgspec.field(default_factory=dict)
     _versions: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -135,6 +144,31 @@ class Session(msgspec.Struct):
         """Everybody who uses a world goes through its one line."""
         paced = Paced(Line(world))
         return cls(Exchange(paced), paced, world, craft, setting, target, cel)
+
+    def place_of(self, cluster: str) -> str:
+        """Where something is looked for that is in a cluster; what nobody names is the first."""
+        known = self.target.contexts
+        return cluster if cluster in known else next(iter(known))
+
+    def grow(self, clusters: Iterable[str]) -> None:
+        """Have further simulated clusters in the same world."""
+        if self.target.simulation is None:
+            raise TypeError(self.target)
+        new = tuple((name, None) for name in clusters)
+        grow_living(self.behind, self.target.simulation, (name for name, _ in new))
+        self.target = replace(self.target, clusters=(*self.target.contexts.items(), *new))
+
+    def assume(self, more: Mapping[str, GivenCluster]) -> None:
+        """Put more into simulated clusters, as if it had been there before."""
+        simulation = self.target.simulation
+        if simulation is None:
+            raise TypeError(self.target)
+        furnish_living(self.behind, simulation, more)
+        none = GivenCluster()
+        old = simulation.assumed
+        assumed = {**old, **{name: old.get(name, none).and_more(one) for name, one in more.items()}}
+        self.target = replace(self.target, simulation=replace(simulation, assumed=assumed))
+        self._kinds.clear()
 
     def follow(self, scripts: LuaRules, owner_label: str) -> None:
         """Judge by these rules too; those that somebody has handed in come before them.

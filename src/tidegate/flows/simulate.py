@@ -15,8 +15,9 @@ from tidegate.flows.assuming import open_assuming
 from tidegate.flows.committing import committing
 from tidegate.flows.custom_kinds import builtin_groups
 from tidegate.flows.entering import Found
-from tidegate.flows.meanwhile import Meanwhile
-from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.late_clusters import asks_late
+from tidegate.flows.meanwhile import Meanwhile, unbegun
+from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
@@ -33,7 +34,6 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
 from tidegate.model.semantics import Semantics
-from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
@@ -43,8 +43,6 @@ from tidegate.world.ask import ask
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
-NEVER = ("units.unknown", "flux.itself")
-"""What keeps a unit from ever beginning."""
 HOLDER = "simulation"
 JOB = Kind("batch", "v1", "Job")
 AFTERWARDS = Ms(10 * MINUTE)
@@ -141,7 +139,8 @@ async def simulate(
                 aim, absences = session.target, absent if absences is None else absences
                 run = await _simulate(found, part, rules, session, playing)
                 name = f"{run.name} ({entry})" if entry else run.name
-                runs.append(replace(run, name=name, absences=absences, expecting=expecting))
+                leant = tuple(dict.fromkeys((*absences, *run.absences)))
+                runs.append(replace(run, name=name, absences=leant, expecting=expecting))
     return runs
 
 
@@ -157,7 +156,7 @@ async def _simulate(
     until, approved = playing.until, approved_by(playing.approved, found.members)
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
     listener, simulation = _Listener(Course(start)), session.target.simulation
-    left_out = {**_unbegun(found, planned), **planned.refused}
+    left_out = {**unbegun(found, planned), **planned.refused}
     rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=left_out)
     syncs = count(1)
 
@@ -167,12 +166,14 @@ async def _simulate(
         return (await roll_out(part, session, own, _Listener(Course(now)))).result
 
     with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
-        behind = Meanwhile(session, pointed, rules, planned, commits, sync, Ms(start + until))
-        if commits is not None:
+        behind = Meanwhile(
+            session, pointed, rules, found, planned, commits, sync, Ms(start + until)
+        )
+        if commits is not None or asks_late(planned.plan):
             rolling = replace(rolling, read_again=behind.read_again)
         ended = await roll_out(planned.plan, session, rolling, listener)
         uptakes = await behind.take_up(listener.events)
-    planned = behind.planned
+    found, planned = behind.found, behind.planned
     drifts, unmet = await behind.drifts(listener.events)
     plan = planned.plan
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
@@ -191,23 +192,12 @@ async def _simulate(
         weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,
+        absences=behind.absences,
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
         aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
     )
-
-
-def _unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
-    """By unit that nobody's rules let begin, why; also those without objects that others wait for.
-
-    What is only taken to be there comes about.
-    """
-    begun = {unit.id for unit in planned.plan.units} - found.opaque
-    awaited = {one.unit for member in found.members for one in member.unit.dependencies}
-    unknown = {name: why for name, why in planned.faults.items() if name in awaited}
-    faults = {**unknown, **found.at_fault_for(NEVER)}
-    return {name: why for name, why in faults.items() if name in begun}
 
 
 async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:

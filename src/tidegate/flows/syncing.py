@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import PlanError
-from tidegate.flows.entering import Found, find_in, refuse_unnamed
+from tidegate.flows.assuming import find_again
+from tidegate.flows.entering import Found
 from tidegate.flows.journal import forget_unit
 from tidegate.flows.keeping import minding_drift
+from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import has_releases
 from tidegate.flows.rendering import refuse_unsound
 from tidegate.flows.session import Session
 from tidegate.flows.suspended import with_suspended
@@ -44,16 +48,37 @@ async def prepare(
     return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
 
 
+def may_change(plan: Plan, session: Session) -> bool:
+    """Whether there may be another plan before this one is rolled out.
+
+    In a simulated world nobody commits anything; but each try of a release is another revision, and
+    a set may have to generate for another cluster.
+    """
+    return session.target.simulation is None or has_releases(plan) or asks_late(plan)
+
+
 async def plan_again(
-    pointed: Pointed, session: Session, resources: tuple[str, ...], *, takes_broken_seals: bool
+    pointed: Pointed,
+    session: Session,
+    resources: tuple[str, ...],
+    left_out: Mapping[UnitId, str],
+    *,
+    takes_broken_seals: bool,
 ) -> Planned:
-    """The plan of what is there by now. Raises where something is wrong with it."""
-    found = await find_in(session, pointed)
-    refuse_unnamed(found, session)
-    prepared = await prepare(found, session, resources, keeps_going=False)
-    found.refuse_faults(prepared.planned.findings, keeps_going=False)
-    refuse_unknown(prepared, keeps_going=False, takes_broken_seals=takes_broken_seals)
-    return prepared.planned
+    """The plan of what is there by now. Raises where something is wrong with it.
+
+    What is wrong with units that are `left_out` already is wrong with nobody else.
+    """
+    found, _ = await find_again(session, pointed)
+    prepared = await prepare(found, session, resources, keeps_going=bool(left_out))
+    is_known = bool(left_out) and prepared.left_out.keys() <= left_out.keys()
+    found.refuse_faults(prepared.planned.findings, keeps_going=is_known)
+    faults = dict(prepared.left_out)
+    if session.target.simulation is None:
+        faults = refuse_unknown(
+            prepared, keeps_going=is_known, takes_broken_seals=takes_broken_seals
+        )
+    return replace(prepared.planned, refused=faults)
 
 
 def refuse_other(plan: Plan, shown: str) -> None:
@@ -76,7 +101,7 @@ def refuse_unknown(
     return {**prepared.left_out}
 
 
-async def forget_leaving(prepared: Prepared, session: Session) -> None:
+async def forget_leaving(planned: Planned, session: Session) -> None:
     """Forget the units that are gone."""
-    for unit in prepared.planned.leaving:
+    for unit in planned.leaving:
         await forget_unit(unit, session.world)

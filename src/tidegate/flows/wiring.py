@@ -125,35 +125,64 @@ def make_living(
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
     if simulation.is_bare:
         return _make_bare(simulation, workers, clusters)
-    from tidegate.sandbox.living import living
-    from tidegate.sandbox.operators.given import at_once
     from tidegate.sandbox.world import START, Sandbox
 
-    known, story = known_to(simulation), _story(simulation)
+    story = _story(simulation)
+    sandbox = Sandbox(
+        (),
+        seed=simulation.seed or story.seed,
+        faults=(*story.faults, *story.edits),
+        workers=workers,
+        start=simulation.start or story.start or START,
+    )
+    grow_living(sandbox, simulation, clusters)
+    return sandbox
+
+
+def grow_living(world: World, simulation: Simulation, clusters: Iterable[str]) -> None:
+    """Add such clusters to a world that has others."""
+    sandbox, known, story = _sandbox(world), known_to(simulation), _story(simulation)
+    controllers, names = _inhabitants(simulation, known, story), tuple(clusters)
+    for name in names:
+        sandbox.add_cluster(name, controllers)
+    for name in names:
+        assumed = simulation.assumed.get(name, GivenCluster())
+        _furnish(sandbox, name, story.given.and_more(assumed), known, controllers)
+
+
+def furnish_living(world: World, simulation: Simulation, more: Mapping[str, GivenCluster]) -> None:
+    """Put more into simulated clusters that are there, by their names."""
+    sandbox, known, story = _sandbox(world), known_to(simulation), _story(simulation)
+    controllers = _inhabitants(simulation, known, story)
+    for name, given in more.items():
+        _furnish(sandbox, name, given, known, controllers)
+
+
+def _sandbox(world: World) -> Sandbox:
+    found = simulated(world)
+    if found is None:
+        raise TypeError(world)
+    return found
+
+
+def _inhabitants(
+    simulation: Simulation, known: Knowledge, story: Scenario
+) -> tuple[Controller, ...]:
+    from tidegate.sandbox.living import living
+    from tidegate.sandbox.operators.given import at_once
+
     givens = [story.given, *simulation.assumed.values()]
     seats = [seat for given in givens for seat in _seats(known.operators, given)]
     profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
     factor = profile.spread.factor(simulation.expecting)
-    controllers = living(profile, known, factor=factor)
-    sandbox = Sandbox(
-        clusters,
-        seed=simulation.seed or story.seed,
-        faults=(*story.faults, *story.edits),
-        controllers=controllers,
-        workers=workers,
-        start=simulation.start or story.start or START,
-    )
-    for name in sandbox.clusters:
-        assumed = simulation.assumed.get(name, GivenCluster())
-        _furnish(sandbox, name, story.given.and_more(assumed), known, controllers)
-    return sandbox
+    return living(profile, known, factor=factor)
 
 
 def _make_bare(
     simulation: Simulation, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
 ) -> World:
     """What keeps the promises of an API, and no more."""
-    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.first_objects import base_objects
     from tidegate.sandbox.world import START, Sandbox
 
     start = simulation.start or START
@@ -169,14 +198,16 @@ def _furnish(
     known: Knowledge,
     controllers: tuple[Controller, ...],
 ) -> None:
-    """Put into a cluster what it begins with, and let it come to rest."""
+    """Put into a cluster what it begins with, or more of that, and let it come to rest."""
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.first_objects import base_objects
     from tidegate.sandbox.operators.given import arrive, together
     from tidegate.sandbox.operators.standing import named_refs, statuses
+    from tidegate.sandbox.server.store import ref_of
 
     cluster, rows, now = sandbox.clusters[name], KnownRows.of(known.rows), sandbox.now()
-    sandbox.give(together(base_objects(), _bodies_given(given, known)), (name,))
+    wanted = together(base_objects(), _bodies_given(given, known))
+    sandbox.give([one for one in wanted if cluster.view.get(ref_of(one)) is None], (name,))
     for write in statuses(given, rows, cluster.view, now):
         cluster.give(write)
     places = {seat.namespace for seat in _seats(known.operators, given)} | {*given.namespaces}

@@ -13,6 +13,11 @@ from tidegate.model.reading import mapping, mappings, part, text
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
 """On a Secret that stands for one whose keys nobody here can know: it has every key."""
 
+SIMULATED_MARK = "sandbox.tidegate.dev/simulated"
+"""On what a simulated operator has made."""
+SIMULATED = "simulated"
+"""The value of a key of such a Secret, where nobody here can know the real one."""
+
 Body = dict[str, Json]
 Find = Callable[[Kind, str], Body | None]
 """A Secret or a ConfigMap by its kind and name, where it is known."""
@@ -20,6 +25,10 @@ Find = Callable[[Kind, str], Body | None]
 
 def has_open_keys(body: Body) -> bool:
     return mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
+
+
+def is_simulated(body: Body) -> bool:
+    return mapping(body, "metadata", "annotations").get(SIMULATED_MARK) == "true"
 
 
 def keys_of(body: Body, *, binary: bool = True) -> dict[str, Json]:

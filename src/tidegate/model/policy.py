@@ -111,7 +111,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `forgives_tests`: one that fails is told, and what is left of them is not run.
     `remedies_tests`: what is done about a failure is done about theirs, too.
     `release`: the Helm release that it is. `drift`: what becomes of what others have changed, where
-    that is all there is to do; None: it is rolled out as any other.
+    that is all there is to do; None: it is rolled out as any other. `asks_late`: what it brings
+    hangs on what lives when its turn comes, and is asked again then, and before everything ends.
     """
 
     semantics: Semantics = TIDEGATE
@@ -151,6 +152,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reach: Reach | None = None
     instance_label: str = ""
     release: ReleaseTerms | None = None
+    asks_late: bool = False
     labels_only: bool = False
     farewell: Propagation | None = None
     drift: DriftMode | None = None

@@ -172,6 +172,8 @@ def _steps(
     members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
     units = {identity(one.ref) for one in wanted.manifests if one.brings}
     steps, children = with_joints(set_gates(made, planned, units), members, planned, aside)
+    if unit.policy.asks_late and not steps:
+        steps = [end_of(planned)]  # by then it may bring something
     first = awaited_by(unit, brought)
     return [*([await_step(planned, FIRST, first)] if first else ()), *steps], children
 

@@ -83,19 +83,23 @@ class Sandbox:
         self._is_woken = False
         self.edits: list[Edited] = []
         """What others have done to objects until now."""
-        self.clusters = {
-            name: Cluster(
-                f"{seed}/{name}",
-                agenda=self._agenda,
-                now=self.now,
-                tell=self._tell,
-                timing=timing,
-                controllers=controllers,
-            )
-            for name in clusters
-        }
+        self._seed = seed
+        self.clusters: dict[str, Cluster] = {}
+        for name in clusters:
+            self.add_cluster(name, controllers)
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
+
+    def add_cluster(self, name: str, controllers: tuple[Controller, ...]) -> None:
+        """One more cluster, empty; what befalls all clusters befalls it from now on."""
+        self.clusters[name] = Cluster(
+            f"{self._seed}/{name}",
+            agenda=self._agenda,
+            now=self.now,
+            tell=self._tell,
+            timing=self._timing,
+            controllers=controllers,
+        )
 
     def give(self, bodies: Iterable[dict[str, Json]], to: Iterable[str] | None = None) -> None:
         """Put objects into clusters, as if they had been there before anything else.

@@ -102,8 +102,9 @@ class Exchange:
                 is_free = self._listener is None and not self._called
                 if is_free and self._may_listen(party):
                     await self._listen(party)
-                else:
-                    await self._rest(party)
+                    continue
+                self._hand_on()  # it may have been called before somebody began to work
+                await self._rest(party)
         finally:
             del self._waiting[party]
             self._hand_on()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
     from tidegate.flows.entering import Found
+    from tidegate.flows.masters import Met
     from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
@@ -213,8 +214,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.approving import approved_by
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
-    from tidegate.model.event import Result
+    from tidegate.flows.syncing import prepare, refuse_unknown
 
     keeps_going = told["keep_going"]
     rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
@@ -236,8 +236,6 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
         )
         asked = _Asked(pointed, told, agreed.record_of(found, session))
         result = await _roll_out(screen, session, prepared, rolling, asked)
-        if result is Result.PASSED:
-            await forget_leaving(prepared, session)
     _say_left(screen.course)
     agreed.end_record(result)
     return max(CODES[result], _say_unknown(found, session))
@@ -276,10 +274,10 @@ async def _roll_out(
     from msgspec.structs import replace
 
     from tidegate.cli.rolling import show_rollout
-    from tidegate.flows.masters import hand_back, meet_masters
-    from tidegate.flows.releases import has_releases, make_releases
+    from tidegate.flows.masters import meet_masters
+    from tidegate.flows.releases import make_releases
     from tidegate.flows.statuses import make_statuses
-    from tidegate.flows.syncing import plan_again
+    from tidegate.flows.syncing import forget_leaving, may_change, plan_again
     from tidegate.model.event import Result
 
     told, planned, findings = asked.told, prepared.planned, prepared.findings
@@ -287,27 +285,36 @@ async def _roll_out(
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
 
+    newest = planned
+    out, seals = rolling.left_out if rolling.keeps_going else {}, told["take_broken_seals"]
+
     async def read_again() -> Planned:
-        seals = told["take_broken_seals"]
-        newer = plan_again(asked.pointed, session, told["resources"], takes_broken_seals=seals)
-        return met.hold_also(await newer)
+        nonlocal newest
+        newer = plan_again(asked.pointed, session, told["resources"], out, takes_broken_seals=seals)
+        newest = met.hold_also(await newer)
+        return newest
 
     if not told["resources"]:  # of a part nobody can say how the whole is
         statuses = await make_statuses(met.planned, session, findings)
         rolling = replace(
             rolling, statuses=statuses, releases=await make_releases(met.planned, session)
         )
-    # In a simulated world nobody commits anything; but each try of a release is another revision.
-    # A saved plan is run as it is.
-    changes = session.target.simulation is None or has_releases(planned.plan)
-    if changes and told["plan"] is None:
+    if told["plan"] is None and may_change(planned.plan, session):  # a saved one is run as it is
         rolling = replace(rolling, read_again=read_again)
     result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
-    if hands_back and result is Result.PASSED:
+    if result is Result.PASSED:
+        await forget_leaving(newest, session)
+    await _let_go(met, session, hands_back=hands_back and result is Result.PASSED)
+    return result
+
+
+async def _let_go(met: Met, session: Session, *, hands_back: bool) -> None:
+    from tidegate.flows.masters import hand_back
+
+    if hands_back:
         _say(await hand_back(met, session))
     elif met.held:
         _say((f"{met.told_held}; `--hand-back` lets them go",))
-    return result
 
 
 def _say(notes: Iterable[str]) -> None:

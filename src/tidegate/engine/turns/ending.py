@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.turns.ordering import rest, settle_part, skip_behind, start_unit
+from tidegate.engine.turns.ordering import leave_out, rest, settle_part, skip_behind, start_unit
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import leave_slot
 from tidegate.engine.vocabulary import (
@@ -12,6 +12,7 @@ from tidegate.engine.vocabulary import (
     Journaled,
     Lent,
     LetGo,
+    Refresh,
     Refreshed,
     Stopped,
 )
@@ -37,9 +38,14 @@ def allow(turn: Turn, heard: Approved | Refreshed) -> None:
         _approve(turn, heard)
         return
     unit = turn.rollout.units.get(heard.unit)
-    if unit is not None:
-        unit.outdated = unit.asked = False
-        start_unit(turn, unit)
+    turn.rollout.looking = False
+    if unit is None:
+        return
+    unit.outdated = unit.asked = False
+    if heard.trouble is not None:
+        turn.touched[heard.unit] = unit
+        leave_out(turn, unit, heard.trouble)
+    start_unit(turn, unit)
 
 
 def _approve(turn: Turn, heard: Approved) -> None:
@@ -83,12 +89,23 @@ def finish(turn: Turn) -> None:
         touched, turn.touched = turn.touched, {}
         for unit in touched.values():
             _finish_unit(turn, unit)
-    if rollout.busy or (rollout.running and not rollout.stopped):
+    if rollout.busy or (rollout.running and not rollout.stopped) or _looks_once_more(turn):
         return
     rollout.ended = True
     why = rollout.stopped if rollout.running else rollout.gave_up
     result = "failed" if rollout.failed and not rollout.running else "stopped" if why else "passed"
     turn.tell(Told.ROLLOUT_ENDED, reason=result, sentence=why if result == "stopped" else "")
+
+
+def _looks_once_more(turn: Turn) -> bool:
+    """Whether somebody looks for the last time if a unit that asks late brings more by now."""
+    rollout = turn.rollout
+    if rollout.stopped or rollout.failed or rollout.gave_up:
+        return False
+    if rollout.late is not None:
+        turn.order(Refresh(rollout.late, last=True))
+        rollout.late, rollout.looking = None, True
+    return rollout.looking
 
 
 def _finish_unit(turn: Turn, unit: UnitRun) -> None:

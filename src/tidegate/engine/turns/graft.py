@@ -136,8 +136,9 @@ def give_way(turn: Turn) -> None:
             turn.enter(step, StepState.SUPERSEDED)
     rollout.digest = plan.digest
     rollout.failed, rollout.gave_up = False, ""
+    rollout.late, rollout.looking = None, False
     turn.tell(Told.ROLLOUT_SUPERSEDED, reason=public_digest(plan))
-    _go_on_with(turn, plan, {name: old[name] for name in kept}, newer.due)
+    _go_on_with(turn, newer, plan, {name: old[name] for name in kept})
     for name in tried.keys() & rollout.units.keys():
         rollout.units[name].attempts = tried[name]
 
@@ -148,7 +149,7 @@ def _counted_on(rollout: Rollout) -> dict[UnitId, int]:
     return {name: one.attempts for name, one in units if one.rules.retry.counts_on}
 
 
-def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[UnitId, ...]) -> None:
+def _go_on_with(turn: Turn, newer: Superseded, plan: Plan, kept: dict[str, StepRun]) -> None:
     rollout = turn.rollout
     runs = add(rollout, msgspec.structs.replace(plan, edges=()))
     for run in runs:
@@ -158,7 +159,10 @@ def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[Uni
     for unit in dict.fromkeys(run.unit for run in runs if run.step.id in kept):
         keep_slot(unit)
     turn.touched = {**rollout.units}
-    release_all(turn, runs, due)
+    for name, trouble in newer.left_out.items():
+        if name in rollout.units:
+            leave_out(turn, rollout.units[name], trouble)
+    release_all(turn, runs, newer.due)
     for run in runs:
         if run.is_final:
             rescue(turn, run)

@@ -18,7 +18,11 @@ def add(rollout: Rollout, plan: Plan | Fragment) -> list[StepRun]:
         if unit.id not in rollout.units:
             rollout.running += 1
             slots_of_unit = rollout.slots.get(unit.group)
-            rollout.units[unit.id] = UnitRun(unit, unit.policy.semantics, slots_of_unit)
+            is_late = unit.policy.asks_late
+            rollout.units[unit.id] = UnitRun(
+                unit, unit.policy.semantics, slots_of_unit, outdated=is_late
+            )
+            rollout.late = rollout.late or (unit.id if is_late else None)
     runs = [_add_step(rollout, step) for step in plan.steps if step.id not in rollout.steps]
     link_all(rollout, plan.edges)
     return runs

@@ -170,6 +170,7 @@ def foreseen(turn: Turn, heard: Foreseen) -> None:
 
 def passed(turn: Turn, step: StepRun) -> None:
     turn.enter(step, StepState.PASSED)
+    step.unit.outdated |= step.unit.unit.policy.asks_late
     free(turn, step)
 
 

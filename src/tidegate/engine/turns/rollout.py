@@ -161,7 +161,7 @@ class UnitRun(msgspec.Struct, eq=False):
     attempts: int = 0
     """How often all of it was tried again."""
     outdated: bool = False
-    """Before it is tried again, it is asked what its source has by then."""
+    """Before it is tried again, or goes on and asks late, somebody looks what it is by then."""
     asked: bool = False
     """That was done, and no answer has come."""
     remedying: bool = False
@@ -268,6 +268,10 @@ class Rollout(msgspec.Struct):
     """That plan, once it is known."""
     gave_up: str = ""
     """Why a unit was stopped while the others went on."""
+    late: UnitId | None = None
+    """One that may bring more by the end: before all ends, it is asked for the last time."""
+    looking: bool = False
+    """That was done, and no answer has come."""
     ended: bool = False
     failed: bool = False
     _alarms: list[tuple[Ms, int, str]] = msgspec.field(default_factory=list)

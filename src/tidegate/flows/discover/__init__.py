@@ -79,6 +79,8 @@ class Discovered(msgspec.Struct, frozen=True):
     """The tree that the places of all of them are in."""
     scripts: LuaRules = NO_RULES
     """The health rules that the repository brings."""
+    clusters: frozenset[str] = frozenset()
+    """Those that Argo CD knows by Git, or by the configuration."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -326,7 +328,8 @@ async def _concluded(
     scripts, ruled = find_rules(settings)
     told = [*findings, *findings_of(families, scan), *refused, *excluded]
     told += (*tell_settings(found), *customs.findings, *ruled)
-    return Discovered(tuple(kept), tuple(told), settings, scan=scan, scripts=scripts)
+    names = frozenset(one.name for one in clusters)
+    return Discovered(tuple(kept), tuple(told), settings, False, scan, scripts, names)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +43,7 @@ from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
 from tidegate.flows.rendering import Rendered, Workshop
 from tidegate.flows.rendering.units import data_of
+from tidegate.knowledge.settings import SIMULATED, is_simulated
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plan import digest_bytes
@@ -186,8 +187,7 @@ class Generating:
         doublestar = self._told.get(GLOBBING) == "true"
         names = uses_clusters(one)
         asked = await self.lives("Secret", cluster, one.namespace) if names else None
-        secrets = [Document(body, one.where) for body in (asked or {}).values()]
-        found = {each.name: each for each in _from_secrets(secrets)}
+        found = clusters_in((asked or {}).values())
         known = (*self.brought, *known_clusters(self.scan, self.config))
         found |= {each.name: each for each in known}
         return Known(
@@ -200,7 +200,7 @@ class Generating:
 
 def known_clusters(scan: Scan, config: Config) -> tuple[KnownCluster, ...]:
     """Those of the repository's Secrets, and those that the configuration names."""
-    found = {one.name: one for one in _from_secrets(scan.data_with(SECRETS))}
+    found = clusters_in(one.body for one in scan.data_with(SECRETS))
     for one in config.clusters:
         if one.server:
             found.setdefault(
@@ -216,24 +216,39 @@ def clusters_brought(
 
     Their Secrets may come out of a chart or an overlay, or stand encrypted in a file.
     """
-    return [*_from_secrets(documents)] if any(map(uses_clusters, sets)) else []
+    if not any(map(uses_clusters, sets)):
+        return []
+    return [*clusters_in(one.body for one in documents).values()]
 
 
-def _from_secrets(documents: Iterable[Document]) -> Iterator[KnownCluster]:
-    for document in documents:
-        body = document.body
+def clusters_in(bodies: Iterable[Body]) -> dict[str, KnownCluster]:
+    """By name, the clusters that Secrets among these objects make known."""
+    found: dict[str, KnownCluster] = {}
+    for body in bodies:
         if text(body, "kind") != "Secret" or "sops" in body:
             continue
         labels = _texts(mapping(body, "metadata", "labels"))
         if CLUSTER in labels.items():
-            data = {key: one.decode("utf-8", "replace") for key, one in data_of(body).items()}
-            yield KnownCluster(
-                name=data.get("name", ""),
-                server=data.get("server", ""),
-                project=data.get("project", ""),
+            one = KnownCluster(
+                **_said_of_cluster(body),
                 labels=labels,
                 annotations=_texts(mapping(body, "metadata", "annotations")),
             )
+            found[one.name] = one
+    return found
+
+
+def _said_of_cluster(body: Body) -> dict[str, str]:
+    """What a Secret says of its cluster; where a simulated operator has made up the values of one,
+    its own name stands for them.
+    """
+    data = {key: one.decode("utf-8", "replace") for key, one in data_of(body).items()}
+    said = {key: data.get(key, "") for key in ("name", "server", "project")}
+    if is_simulated(body):
+        own = text(body, "metadata", "name")
+        made_up = {"name": own, "server": f"https://{own}.simulated", "project": ""}
+        said = {key: made_up[key] if one == SIMULATED else one for key, one in said.items()}
+    return said
 
 
 def _texts(body: Mapping[str, object]) -> dict[str, str]:

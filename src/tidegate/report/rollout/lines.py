@@ -150,7 +150,7 @@ class Lines:
         elif event.told is Told.UNIT_TAKEN:
             yield self._line(event.at, None, f"goes on with unit {event.unit}")
         elif event.told is Told.ROLLOUT_SUPERSEDED:
-            yield self._line(event.at, None, "goes on with a newer revision")
+            yield self._line(event.at, None, "goes on with a newer plan")
         elif event.told is Told.ROLLOUT_ENDED:
             yield self._line(event.at, None, headline(self.course))
 

@@ -257,7 +257,7 @@ def _outcome(step: StepCourse, *, wide: bool) -> str:
         case StepState.SKIPPED:
             return f"skipped, {count(step.size, 'object')}"
         case StepState.SUPERSEDED:
-            return "given up for a newer revision"
+            return "given up for a newer plan"
         case _:
             named = f": {listing(step.deeds, MOST_NAMED)}" if wide and step.deeds else ""
             return count(step.size, "object") + named

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.model.given import GivenKind
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref, identity
@@ -27,7 +28,6 @@ from tidegate.sandbox.kinds import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from tidegate.sandbox.operators.making import MARK
 from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.sandbox.server.store import Body, ref_of
 from tidegate.world.calls import Write
@@ -38,7 +38,7 @@ OPEN: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCHEMA: Body = {"openAPIV3Schema": {**OPEN, "properties": {"spec": OPEN, "status": OPEN}}}
 HISSING = ("s", "x", "z", "ch", "sh")
 VOWELS = "aeiou"
-MARKED: Body = {"annotations": {MARK: "true"}}
+MARKED: Body = {"annotations": {SIMULATED_MARK: "true"}}
 AT_WORK = {
     "namespaces": NAMESPACE,
     "deployments": DEPLOYMENT,

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 import msgspec
 
 from tidegate.knowledge.references import Made, products_of
-from tidegate.knowledge.settings import OPEN_KEYS
+from tidegate.knowledge.settings import OPEN_KEYS, SIMULATED_MARK
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
@@ -22,7 +22,6 @@ from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
 
 Making = Generator[Write | At, Outcome | None, bool]
-MARK = "sandbox.tidegate.dev/simulated"
 NAMED = "sandbox.tidegate.dev/named"
 """On objects that are given by their names: nobody knows what they hold."""
 MAKER = "simulated-operator"
@@ -47,7 +46,7 @@ def played(
 
 def _marked(body: Body, further: str = "") -> Body:
     metadata = metadata_of(body)
-    notes: Body = {**mapping(metadata, "annotations"), MARK: "true"}
+    notes: Body = {**mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
     if further:
         notes[further] = "true"
     return {**body, "metadata": {**metadata, "annotations": notes}}

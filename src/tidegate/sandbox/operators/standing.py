@@ -15,6 +15,7 @@ import msgspec
 
 from tidegate.documents import read
 from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.given import GivenCluster, GivenKind, parse_title
 from tidegate.model.moment import Ms
@@ -27,7 +28,7 @@ from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.interpreter import status_of, with_times
-from tidegate.sandbox.operators.making import MAKER, MARK, NAMED, endpoints_of
+from tidegate.sandbox.operators.making import MAKER, NAMED, endpoints_of
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.calls import Write
@@ -98,7 +99,11 @@ def namespace_body(name: str) -> Body:
 
 def _body(ref: Ref) -> Body:
     least = _least().get((ref.kind.group, ref.kind.name), {})
-    notes: Body = {**mapping(least, "metadata", "annotations"), MARK: "true", NAMED: "true"}
+    notes: Body = {
+        **mapping(least, "metadata", "annotations"),
+        SIMULATED_MARK: "true",
+        NAMED: "true",
+    }
     metadata: Body = {"name": ref.name, "annotations": notes}
     if ref.namespace:
         metadata["namespace"] = ref.namespace

@@ -58,6 +58,7 @@ def unit_of(one: DeclaredSet, policy: SetPolicy, *, is_whole: bool) -> Unit:
         cascades=policy.deletes,
         ignores=left_alone(one, policy),
         keeps_ignored=True,
+        asks_late=uses_clusters(one),
     )
     return Unit(id=UnitId(KIND, "", one.namespace, one.name), policy=own, where=one.where)
 
