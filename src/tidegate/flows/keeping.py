@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace
 
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.rendering import Rendered
