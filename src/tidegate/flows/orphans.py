@@ -16,6 +16,7 @@ from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
+from tidegate.flows.ended_releases import ending_policy, read_end
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.means import ending_of
@@ -24,7 +25,6 @@ from tidegate.flows.session import Session
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.journal import Kin
-from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Kind, Propagation, Ref, identity
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, items_of
 from tidegate.model.policy import Order, Policy, Tracking
@@ -66,11 +66,13 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
                 raise
             findings.append(_unread(error))
             continue
-        lives = await look_at(session.world, entries, cluster=unit.cluster)
-        found = (ending_of(body_of(live), unit, ending, hooks=True) for live in lives)
+        wanted_end, released = await read_end(one.unit, session)
+        lives = await look_at(session.world, {*entries, *released}, cluster=unit.cluster)
+        hooks = one.kin.release is None  # those of a release go by their own policies alone
+        found = (ending_of(body_of(live), unit, ending, hooks=hooks) for live in lives)
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
-            end = build_deletion(Manifests(unit=one.unit), stale, budget=budget)
+            end = build_deletion(wanted_end, stale, budget=budget)
             plan = _behind(plan, end, one.kin.parent)
             leaving.append(end.units[0])
         if one.goes or stale:
@@ -98,7 +100,7 @@ def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> lis
         for one, cluster in fresh:
             goes = goes_by(one) is True
             prunes[one.unit] = goes
-            policy = structs.replace(_policy(one.unit, session), farewell=one.farewell)
+            policy = structs.replace(_policy(one, session), farewell=one.farewell)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes))
         left = [one for one in left if one not in fresh]
@@ -128,9 +130,11 @@ def _parting(one: Kin, way: Propagation | None) -> Kin:
     return structs.replace(one, cascades=way is not None, farewell=way)
 
 
-def _policy(unit: UnitId, session: Session) -> Policy:
+def _policy(kin: Kin, session: Session) -> Policy:
     """As such a unit was run; the repository's Argo CD may know its objects by a label."""
-    label, policy = session.craft.owner_label, POLICIES.get(unit.kind, FLUX)
+    if kin.release is not None:
+        return ending_policy(kin.release)
+    label, policy = session.craft.owner_label, POLICIES.get(kin.unit.kind, FLUX)
     return structs.replace(policy, instance_label=label, labels_only=bool(label))
 
 

@@ -183,15 +183,16 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
 
 
 async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
-    """The ledgers of those of a plan's units that are releases."""
-    terms = terms_of(planned.plan)
+    """The ledgers of those of a plan's units that are releases; of those that end as well."""
+    terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
     wanted = {
         one.manifests.unit.id: one.rendered
         for one in planned.read
         if one.manifests.unit.id in terms and one.rendered.release is not None
     }
+    ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
-        return ReleaseBooks({})
+        return ReleaseBooks(ending)
     async with Workshop(session.setting) as workshop:
         asked = {
             name: _sheet(name, one, one.release, workshop)
@@ -201,7 +202,7 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))
     keys = {name: one.key for name, one in wanted.items()}
-    return ReleaseBooks({name: terms[name] for name in wanted}, keys, sheets)
+    return ReleaseBooks({**ending, **{name: terms[name] for name in wanted}}, keys, sheets)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:

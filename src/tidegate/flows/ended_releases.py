@@ -1,0 +1,64 @@
+"""Releases that end while others are rolled out: their units have left Git, or are others by now.
+
+What is remembered of such a release is its record. It says which objects go, and which hooks run
+before and behind that, as `helm uninstall` reads it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.dialect.helm.acting import act
+from tidegate.dialect.helm.book import newest, objects_of
+from tidegate.dialect.helm.record import SECRET, ReleaseRecord, read_record, selector_of
+from tidegate.dialect.semantics import KSTATUS
+from tidegate.errors import Place
+from tidegate.flows.bringing import KnownKinds
+from tidegate.flows.looking import body_of
+from tidegate.flows.remedies import read_release_text, record_text
+from tidegate.flows.session import Session
+from tidegate.model.ledger import Action, ReleaseTerms
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Propagation, Ref
+from tidegate.model.policy import Handling, Order, Policy, Tracking
+from tidegate.model.unit import Unit
+from tidegate.plan.build import plan_unit
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection
+from tidegate.world.facts import Listed, is_refusal
+from tidegate.world.refusals import refusal_error
+
+ENDING = Policy(
+    rules=KSTATUS,
+    order=Order.HELM,
+    tracking=Tracking.FLUX,
+    manager="helm-controller",
+    handling=Handling(propagation=Propagation.BACKGROUND),
+)
+
+
+def ending_policy(terms: ReleaseTerms) -> Policy:
+    """How a release is run that ends."""
+    return act(ENDING, msgspec.structs.replace(terms, action=Action.UNINSTALL))
+
+
+async def read_end(unit: Unit, session: Session) -> tuple[Manifests, tuple[Ref, ...]]:
+    """The hooks of a release's end, and the objects that go with it."""
+    terms, nothing = unit.policy.release, Manifests(unit=unit)
+    last = newest(await _records(unit, terms, session)) if terms is not None else None
+    if terms is None or last is None:
+        return nothing, ()
+    known = session.craft.rules.known
+    kinds = KnownKinds.of(await session.kinds(unit.destination.cluster), (), known)
+    text = record_text(last)
+    read = read_release_text(plan_unit(unit), terms, text, kinds.is_namespaced)
+    return read or nothing, tuple(objects_of(last, terms.namespace))
+
+
+async def _records(unit: Unit, terms: ReleaseTerms, session: Session) -> list[ReleaseRecord]:
+    selection = Selection(SECRET, terms.storage, labels=selector_of(terms.name))
+    (page,) = await ask(session.world, List(selection), cluster=unit.destination.cluster)
+    if is_refusal(page):
+        where = Place(f"unit {unit.id}")
+        raise refusal_error(page, "reading the records of the release", where=where)
+    return [read_record(body_of(one)) for one in page.items] if isinstance(page, Listed) else []
