@@ -57,6 +57,13 @@ CASES: dict[str, dict[str, str]] = {
         "d": "apiVersion: v1\nkind: Secret\nmetadata: {name: d}\nstringData: {to: here}\n",
         "e": "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec: {ports: [{port: 80}]}\n",
     },
+    "at the end": {
+        "a": hook("a", "pre-delete", weight=2),
+        "b": hook("b", "pre-delete,post-delete", weight=1),
+        "c": hook("c", "post-delete", policy="hook-succeeded"),
+        "d": config_map("d", to="'{{ .Values.to }}'"),
+    },
+    "at the beginning and the end": {"a": hook("a", f"{BOTH},pre-delete,post-delete")},
     "tests are not run": {"a": hook("a", "test"), "b": hook("b", BOTH)},
 }
 """By name, the templates of a chart."""

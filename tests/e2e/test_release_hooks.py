@@ -1,9 +1,9 @@
-"""Hooks of releases are run in real helm's order, by the audit log of a real API server."""
+"""Hooks of releases are run in real helm's order, and releases end in it, by the audit log."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +15,15 @@ from tests.e2e.helm_oracle import find_helm, run_helm
 from tests.e2e.hook_charts import CASES
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import helm_release
-from tests.fakes.repositories import Repository, git_repository
+from tests.fakes.repositories import Repository, git_repository, kustomization, setting
 from tests.fakes.tidegate_command import Tidegate
 from tidegate.model.objects import Json
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
-CREATED = 201
+CODES = {"create": {201}, "patch": {201}, "delete": {200, 202}}
+OBJECTS = {"configmaps/b", "configmaps/d", "secrets/d", "serviceaccounts/c", "services/e"}
+"""Those of all charts that are no hooks."""
 KINDS = "jobs,configmaps,serviceaccounts,secrets,services"
 BESIDES = ("secret/sh.helm.", "configmap/kube-root-ca.crt", "serviceaccount/default")
 AT_ONCE = 4
@@ -43,7 +45,8 @@ class Contest:
         return self.root / "charts" / str(number)
 
     def write(self, to: str) -> None:
-        bodies = [git_repository()]
+        apps = kustomization("hooked", "./apps", into="")
+        bodies = []
         for number, templates in enumerate(CASES.values()):
             chart: Json = {
                 "spec": {
@@ -62,21 +65,36 @@ class Contest:
                 file = self.chart(number) / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
-        Repository(self.root).put("clusters/main/all.yaml", *bodies)
+        repository = Repository(self.root)
+        repository.put("clusters/main/all.yaml", git_repository(), apps)
+        repository.put("apps/all.yaml", *bodies)
 
     async def ours(self, to: str) -> None:
         self.write(to)
+        await self.sync()
+
+    async def ends(self) -> None:
+        """All releases leave Git."""
+        Repository(self.root).put("apps/all.yaml", setting("left", "default"))
+        await self.sync()
+
+    async def sync(self) -> None:
         login = self.plane.kubeconfig("tidegate")
         words = (self.root, "--kubeconfig", login, "--context", "plane", "--timeout", "200s")
         ran = await Tidegate(self.folder).run("sync", "--yes", *words)
         assert ran.code == 0, ran.stdout + ran.stderr
 
     async def theirs(self, to: str) -> None:
+        await self.helm(
+            lambda at: ("upgrade", "--install", "web", str(self.chart(at)), "--set", f"to={to}")
+        )
+
+    async def helm(self, words_of: Callable[[int], tuple[str, ...]]) -> None:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def release(number: int) -> None:
             place = ("--namespace", f"helmed-{number}", "--kubeconfig", str(self.admin))
-            words = ("upgrade", "--install", "web", str(self.chart(number)), "--set", f"to={to}")
+            words = words_of(number)
             async with limit:
                 ended = await asyncio.to_thread(
                     run_helm, find_helm(), *words, *place, "--wait", home=self.folder
@@ -93,13 +111,22 @@ class Contest:
 
     def made(self, whose: str, user: str) -> list[list[str]]:
         """By chart, what was made, in its order; something made twice is there twice."""
+        return self.done(whose, user, "create", "patch")
+
+    def gone(self, whose: str, user: str) -> list[list[str]]:
+        """By chart, the objects that were deleted and are no hooks, in their order."""
+        deleted = self.done(whose, user, "delete")
+        return [[one for one in some if one in OBJECTS] for some in deleted]
+
+    def done(self, whose: str, user: str, *verbs: str) -> list[list[str]]:
         found: list[list[str]] = [[] for _ in CASES]
         entries = sorted(
             read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
         )
         for one in entries:
             ref, (place, _, number) = one.object_ref, one.object_ref.namespace.partition("-")
-            is_made = one.response_status.code == CREATED and "dryRun=All" not in one.request_uri
+            is_done = one.verb in verbs and one.response_status.code in CODES[one.verb]
+            is_made = is_done and "dryRun=All" not in one.request_uri
             is_record = ref.resource in {"secrets", "events"} and ref.name != "d"
             if place == whose and one.user.username == user and is_made and not is_record:
                 found[int(number)].append(f"{ref.resource}/{ref.name}")
@@ -128,9 +155,19 @@ async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Pa
             "jobs/c",
             "jobs/a",
         ]
-        for name, mine, other in zip(CASES, ours, theirs, strict=True):
-            assert (name, mine) == (name, other)
-        for name, there, elsewhere in zip(
-            CASES, contest.left("hooked"), contest.left("helmed"), strict=True
-        ):
-            assert (name, there) == (name, elsewhere)
+        assert_alike(ours, theirs)
+        assert_alike(contest.left("hooked"), contest.left("helmed"))
+
+    await contest.ends()
+    await contest.helm(lambda _: ("uninstall", "web"))
+    assert_alike(contest.made("hooked", "tidegate"), contest.made("helmed", "admin"))
+    assert_alike(contest.gone("hooked", "tidegate"), contest.gone("helmed", "admin"))
+    assert_alike(contest.left("hooked"), contest.left("helmed"))
+    words = ("-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.namespace}")
+    homes = kubectl(contest.admin, "get", "secrets", "-A", *words).split()
+    assert [one for one in homes if one.startswith("hooked-")] == []
+
+
+def assert_alike(ours: Sequence[object], theirs: Sequence[object]) -> None:
+    for name, mine, other in zip(CASES, ours, theirs, strict=True):
+        assert (name, mine) == (name, other)

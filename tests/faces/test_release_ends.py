@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,10 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
-from tests.fakes.tidegate_command import Ran
+from tidegate.engine.suspensions import suspension
+from tidegate.model.objects import Ref
+from tidegate.model.reading import text
+from tidegate.world.calls import Verb, Write
 
 APPS = "apps/release.yaml"
 
@@ -90,3 +92,115 @@ def test_a_release_that_left_git_is_uninstalled_as_helm_does(
     ]
     again = sandbox.sync(shop.root)
     assert (again.code, "has left Git" in again.stderr) == (0, False)
+
+
+MOVES = {
+    "name": ({"releaseName": "till"}, "shop", "till"),
+    "target": ({"releaseName": "web", "targetNamespace": "quay"}, "shop", "web"),
+    "storage": ({"storageNamespace": "quay"}, "quay", "web"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_release_that_becomes_another_is_uninstalled_first(
+    sandbox: KeptSandbox, shop: ChartRepository, move: str
+) -> None:
+    spec, home, name = MOVES[move]
+    told = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
+    shop.put("templates/told.yaml", config_map("told", it=told))
+    sandbox.put(namespace("quay"))
+    assert sandbox.sync(shop.root).code == 0
+    before = len(sandbox.deeds())
+    shop.release(**spec)
+
+    moved = sandbox.sync(shop.root)
+
+    assert moved.code == 0, moved.stdout + moved.stderr
+    assert "flux.release-moved" in moved.stderr
+    found = [one for place in ("shop", "quay") for one in records(sandbox, place)]
+    into = str(spec.get("targetNamespace", "shop"))
+    assert [(one.name, one.namespace, one.number) for one in found] == [(name, into, 1)]
+    assert stands(sandbox, home) == [(1, "deployed")]
+    web = "configmaps/web"
+    done = deeds_since(sandbox, before)
+    assert done.index("create jobs/before") < done.index(f"delete {web}")
+    assert done.index(f"delete {web}") < done.index("create jobs/behind")
+    assert done.index("create jobs/behind") < done.index(f"create {web}")
+    assert done.count(f"create {web}") == 1
+    settings = sandbox.all(CONFIG_MAP, into)
+    assert text(settings["told"], "data", "it") == f"1 true {into}"
+    assert "web" in settings
+    assert into == "shop" or "web" not in sandbox.all(CONFIG_MAP, "shop")
+    before = len(sandbox.deeds())
+    again = sandbox.sync(shop.root)
+    assert (again.code, deeds_since(sandbox, before)) == (0, [])
+    assert "flux.release-moved" not in again.stderr
+
+
+def test_killed_on_its_way_it_ends_and_begins_once(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The release becomes another one, and somebody kills that again and again."""
+    assert sandbox.sync(shop.root).code == 0
+    before = len(sandbox.deeds())
+    shop.release(releaseName="till")
+    for number in range(12):
+        sandbox.killed(shop.root, turns=4 + 4 * number)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [(one.name, one.number) for one in records(sandbox)] == [("till", 1)]
+    assert stands(sandbox) == [(1, "deployed")]
+    made = [one for one in deeds_since(sandbox, before) if one.startswith("create ")]
+    records_made = [one for one in made if "sh.helm" in one]
+    assert records_made == ["create secrets/sh.helm.release.v1.till.v1"]
+    hooks = [one for one in made if "jobs/" in one]
+    assert hooks == ["create jobs/before", "create jobs/behind"]
+
+
+def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.release(uninstall={"keepHistory": True, "disableHooks": True})
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert stands(sandbox) == [(1, "uninstalled")]
+    assert deeds_since(sandbox, before) == ["delete services/web", "delete configmaps/web"]
+    shop.release(targetNamespace="quay", releaseName="web", install={"createNamespace": True})
+    back = sandbox.sync(shop.root)
+    assert back.code == 0, back.stdout + back.stderr
+    assert stands(sandbox) == [(1, "uninstalled"), (2, "deployed")]
+
+
+def test_of_a_release_whose_objects_are_gone_the_records_go(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    for name in ("before", "behind", "service"):
+        shop.drop(f"templates/{name}.yaml")
+    sandbox.sync(shop.root)
+    sandbox.ask(Write(verb=Verb.DELETE, ref=Ref(CONFIG_MAP, "shop", "web")))
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert records(sandbox) == []
+
+
+def test_what_is_suspended_is_not_uninstalled(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.sync(shop.root)
+    sandbox.ask(suspension("HelmRelease/shop/web", "somebody"))
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert "it was suspended" in ended.stderr
+    assert stands(sandbox) == [(1, "deployed")]
+    assert "web" in sandbox.all(CONFIG_MAP, "shop")

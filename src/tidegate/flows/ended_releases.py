@@ -14,15 +14,20 @@ from tidegate.dialect.helm.record import SECRET, ReleaseRecord, read_record, sel
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.errors import Place
 from tidegate.flows.bringing import KnownKinds
-from tidegate.flows.looking import body_of
+from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.means import stale_of
 from tidegate.flows.remedies import read_release_text, record_text
 from tidegate.flows.session import Session
+from tidegate.health.budget import budget
 from tidegate.model.ledger import Action, ReleaseTerms
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Propagation, Ref
+from tidegate.model.plan import Fragment, Plan
 from tidegate.model.policy import Handling, Order, Policy, Tracking
-from tidegate.model.unit import Unit
+from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import plan_unit
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.joints import end_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import Listed, is_refusal
@@ -42,8 +47,13 @@ def ending_policy(terms: ReleaseTerms) -> Policy:
     return act(ENDING, msgspec.structs.replace(terms, action=Action.UNINSTALL))
 
 
-async def read_end(unit: Unit, session: Session) -> tuple[Manifests, tuple[Ref, ...]]:
-    """The hooks of a release's end, and the objects that go with it."""
+async def read_end(
+    unit: Unit, session: Session, marked: UnitId | None = None
+) -> tuple[Manifests, tuple[Ref, ...]]:
+    """The hooks of a release's end, and the objects that go with it.
+
+    `marked`: whose the hooks say they are, where that is another unit.
+    """
     terms, nothing = unit.policy.release, Manifests(unit=unit)
     last = newest(await _records(unit, terms, session)) if terms is not None else None
     if terms is None or last is None:
@@ -51,8 +61,21 @@ async def read_end(unit: Unit, session: Session) -> tuple[Manifests, tuple[Ref, 
     known = session.craft.rules.known
     kinds = KnownKinds.of(await session.kinds(unit.destination.cluster), (), known)
     text = record_text(last)
-    read = read_release_text(plan_unit(unit), terms, text, kinds.is_namespaced)
-    return read or nothing, tuple(objects_of(last, terms.namespace))
+    own = msgspec.structs.replace(plan_unit(unit), id=marked or unit.id)
+    read = read_release_text(own, terms, text, kinds.is_namespaced) or nothing
+    return msgspec.structs.replace(read, unit=unit), tuple(objects_of(last, terms.namespace))
+
+
+async def plan_end(unit: Unit, marked: UnitId, session: Session) -> Plan:
+    """The plan that uninstalls a release; it has a step though nothing is left of that."""
+    wanted, refs = await read_end(unit, session, marked)
+    planned = plan_unit(unit)
+    lives = await look_at(session.world, refs, cluster=planned.cluster)
+    stale = (stale_of(body_of(live), planned) for live in lives)
+    plan = build_deletion(wanted, [one for one in stale if one is not None], budget=budget)
+    if plan.steps:
+        return plan
+    return Plan.of(Fragment(units=plan.units, steps=(end_of(plan.units[0]),)))
 
 
 async def _records(unit: Unit, terms: ReleaseTerms, session: Session) -> list[ReleaseRecord]:

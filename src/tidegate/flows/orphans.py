@@ -22,6 +22,7 @@ from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.means import ending_of
 from tidegate.flows.planning import Planned
 from tidegate.flows.session import Session
+from tidegate.flows.suspended import suspended_among
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.journal import Kin
@@ -33,6 +34,7 @@ from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 
 MOST_NAMED = 3
+OF_FLUX = ("Kustomization", "HelmRelease")
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
 POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
@@ -46,6 +48,7 @@ class _Orphan:
     kin: Kin
     unit: Unit
     goes: bool
+    suspended: bool
 
 
 async def with_orphans(planned: Planned, session: Session) -> Planned:
@@ -55,7 +58,11 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     kin = [
         one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
     ]
-    orphans = _find(planned, await _as_living(kin, planned, session), session)
+    left = [
+        one.unit for one, _ in kin if one.unit not in planned.known and one.unit.kind in OF_FLUX
+    ]
+    still = await suspended_among(left, session)
+    orphans = _find(planned, await _as_living(kin, planned, session), session, still)
     ending = {one.unit.id for one in orphans if one.goes}
     for one in orphans:
         unit = plan_unit(one.unit)
@@ -80,8 +87,13 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
 
 
-def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> list[_Orphan]:
-    """Those whose parents are known as a whole, or have left Git themselves."""
+def _find(
+    planned: Planned, kin: list[tuple[Kin, str]], session: Session, still: Collection[UnitId]
+) -> list[_Orphan]:
+    """Those whose parents are known as a whole, or have left Git themselves.
+
+    `still`: suspended ones, of which Flux takes the finalizers off and does no more.
+    """
     whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
     prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
     left = [one for one in kin if one[0].unit not in planned.known]
@@ -98,11 +110,11 @@ def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> lis
 
     while fresh := [one for one in left if goes_by(one[0]) is not None]:
         for one, cluster in fresh:
-            goes = goes_by(one) is True
+            goes = goes_by(one) is True and one.unit not in still
             prunes[one.unit] = goes
             policy = structs.replace(_policy(one, session), farewell=one.farewell)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
-            found.append(_Orphan(one, unit, goes))
+            found.append(_Orphan(one, unit, goes, one.unit in still))
         left = [one for one in left if one not in fresh]
     return found
 
@@ -188,6 +200,8 @@ def _told(one: _Orphan, refs: Collection[Ref]) -> Finding:
     why = f"`{one.kin.parent}`, which brought it, does not prune"
     if one.kin.cascades is False:
         why = "it had no finalizer, or said that its objects outlive it"
+    if one.suspended:
+        why = "it was suspended, and Flux leaves what a suspended unit has brought"
     return Finding(
         code="units.orphan",
         severity=Severity.NOTE if one.goes else Severity.WARNING,

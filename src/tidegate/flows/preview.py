@@ -14,9 +14,9 @@ from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import find_difference, is_replaced
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
+from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
-from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
 from tidegate.flows.refusals import find_refusals
 from tidegate.flows.session import Session
@@ -98,7 +98,7 @@ async def preview_with_lives(
 ) -> LivePreview:
     """A plan beside what lives; nobody is asked whether it would be taken."""
     planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
-    planned = planned if resources else await with_orphans(planned, session)
+    planned = planned if resources else await with_ends(planned, session)
     plan = await with_prunes(planned.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {

@@ -64,18 +64,24 @@ class ReleaseBooks:
     terms: Mapping[UnitId, ReleaseTerms]
     keys: Mapping[UnitId, str] = field(default_factory=dict)
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
+    formers: Mapping[UnitId, UnitId] = field(default_factory=dict)
+    """Of those that end, what units were before: the unit of each."""
     hear: Callable[[Fragment], None] | None = None
     """Is told what is done about failures: earlier revisions hold values that nobody may see."""
 
     def take(self, newer: ReleaseBooks) -> None:
         """Go on with what was rendered since: each try of a release is another revision."""
         self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
+        self.formers = newer.formers
 
     def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
         if terms is None:
             return None
         return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
+
+    def before(self, unit: UnitId) -> tuple[UnitId, ...]:
+        return tuple(one for one, other in self.formers.items() if other == unit)
 
     def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
         records, terms, key = _records(entries), self.terms[unit], self.keys.get(unit)
@@ -202,7 +208,8 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))
     keys = {name: one.key for name, one in wanted.items()}
-    return ReleaseBooks({**ending, **{name: terms[name] for name in wanted}}, keys, sheets)
+    mine = {name: terms[name] for name in wanted}
+    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:

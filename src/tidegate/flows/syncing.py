@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tidegate.errors import PlanError
 from tidegate.flows.entering import Found, find_in, refuse_unnamed
+from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import forget_unit
-from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import refuse_unsound
@@ -37,7 +37,7 @@ async def prepare(
     families, unseen = await with_suspended(found.one, session)
     planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
-        planned = await with_orphans(planned, session)
+        planned = await with_ends(planned, session)
     faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
     return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
 
