@@ -55,8 +55,11 @@ async def read_end(
     `marked`: whose the hooks say they are, where that is another unit.
     """
     terms, nothing = unit.policy.release, Manifests(unit=unit)
-    last = newest(await _records(unit, terms, session)) if terms is not None else None
-    if terms is None or last is None:
+    if terms is None:
+        return nothing, ()
+    place, where = unit.destination.cluster, f"unit {unit.id}"
+    last = newest(await read_records(terms, place, session, where=where))
+    if last is None:
         return nothing, ()
     known = session.craft.rules.known
     kinds = KnownKinds.of(await session.kinds(unit.destination.cluster), (), known)
@@ -78,10 +81,12 @@ async def plan_end(unit: Unit, marked: UnitId, session: Session) -> Plan:
     return Plan.of(Fragment(units=plan.units, steps=(end_of(plan.units[0]),)))
 
 
-async def _records(unit: Unit, terms: ReleaseTerms, session: Session) -> list[ReleaseRecord]:
+async def read_records(
+    terms: ReleaseTerms, cluster: str, session: Session, *, where: str
+) -> list[ReleaseRecord]:
+    """All records of a release; none where there is not even their namespace."""
     selection = Selection(SECRET, terms.storage, labels=selector_of(terms.name))
-    (page,) = await ask(session.world, List(selection), cluster=unit.destination.cluster)
+    (page,) = await ask(session.world, List(selection), cluster=cluster)
     if is_refusal(page):
-        where = Place(f"unit {unit.id}")
-        raise refusal_error(page, "reading the records of the release", where=where)
+        raise refusal_error(page, "reading the records of the release", where=Place(where))
     return [read_record(body_of(one)) for one in page.items] if isinstance(page, Listed) else []

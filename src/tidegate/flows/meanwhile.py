@@ -12,6 +12,7 @@ from tidegate.flows.entering import find_in
 from tidegate.flows.healing import Healing, Sync, unmet_edits
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import ReleaseBooks, has_releases, make_releases
 from tidegate.flows.session import Session
 from tidegate.flows.taking_up import Sight, TakingUp
 from tidegate.flows.wiring import simulated
@@ -28,7 +29,7 @@ from tidegate.model.uptake import Uptake
 class Meanwhile:
     """A simulated rollout of what is pointed at, with what others do beside it and behind it.
 
-    `planned` is the newest plan that somebody has taken up.
+    `planned` is the newest plan that somebody has taken up, `releases` the ledgers for it.
     """
 
     session: Session
@@ -38,15 +39,21 @@ class Meanwhile:
     commits: Commits | None
     sync: Sync
     until: Ms
+    releases: ReleaseBooks
 
     async def read_again(self) -> Planned:
         """The plan of what is committed by now."""
         newer = self.commits and self.commits.pointed_at(self.pointed, self._passed)
         if newer:
-            found = await find_in(self.session, newer)
-            planned = await make_plan(found.one, self.session, rules=self.rules)
+            planned = await self._plan(newer)
             self.planned = replace(planned, plan=_moved(planned.plan))
+        elif has_releases(self.planned.plan):
+            self.planned = await self._plan(self.pointed)  # each try is another revision
         return self.planned
+
+    async def _plan(self, pointed: Pointed) -> Planned:
+        found = await find_in(self.session, pointed)
+        return await make_plan(found.one, self.session, rules=self.rules)
 
     @property
     def _passed(self) -> Ms:
@@ -70,6 +77,7 @@ class Meanwhile:
             while world.now() < committed:
                 await party.wait(committed)
             old, newer = self.planned, await self.read_again()
+            self.releases = await make_releases(newer, self.session, describes=False)
             changed = sight.changed(old, newer, committed)
             taking = TakingUp(world, self.sync, newer.plan, committed, self.until)
             found += await taking.run(changed)

@@ -28,6 +28,7 @@ from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
+from tidegate.flows.ended_releases import read_records
 from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
@@ -37,9 +38,11 @@ from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
     Action,
+    EnteredRevision,
     Entering,
     EntryEnd,
     LedgerPlace,
+    ReleaseHistory,
     ReleaseSheet,
     ReleaseTerms,
 )
@@ -48,10 +51,11 @@ from tidegate.model.objects import Live
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
-from tidegate.render.helm.sheets import sheet_of
+from tidegate.render.helm.sheets import ChartSheet, sheet_of
 from tidegate.world.calls import Verb, Write
 
 MANAGER = "helm-controller"
+UNDESCRIBED = ChartSheet({}, {}, "", ())
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class ReleaseBooks:
     sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
     formers: Mapping[UnitId, UnitId] = field(default_factory=dict)
     """Of those that end, what units were before: the unit of each."""
+    describes: bool = True
+    """Records hold charts as well."""
     hear: Callable[[Fragment], None] | None = None
     """Is told what is done about failures: earlier revisions hold values that nobody may see."""
 
@@ -188,8 +194,13 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
     return [read_record(msgspec.json.decode(one.body)) for one in entries]
 
 
-async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
-    """The ledgers of those of a plan's units that are releases; of those that end as well."""
+async def make_releases(
+    planned: Planned, session: Session, *, describes: bool = True
+) -> ReleaseBooks:
+    """The ledgers of those of a plan's units that are releases; of those that end as well.
+
+    Without `describes` charts are left out of the records, where no Helm will read them.
+    """
     terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
     wanted = {
         one.manifests.unit.id: one.rendered
@@ -198,10 +209,10 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
     }
     ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
-        return ReleaseBooks(ending)
+        return ReleaseBooks(ending, describes=describes)
     async with Workshop(session.setting) as workshop:
         asked = {
-            name: _sheet(name, one, one.release, workshop)
+            name: _sheet(name, one, one.release, workshop if describes else None)
             for name, one in wanted.items()
             if one.release is not None and not one.is_known
         }
@@ -209,7 +220,7 @@ async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
     raise_all(tuple(errors.values()))
     keys = {name: one.key for name, one in wanted.items()}
     mine = {name: terms[name] for name in wanted}
-    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers)
+    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, describes)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:
@@ -226,12 +237,26 @@ def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
     return {name: terms for name, terms in found if terms is not None}
 
 
+async def histories_of(plan: Plan, session: Session) -> tuple[ReleaseHistory, ...]:
+    """What is entered of the releases of a plan by now."""
+    found = []
+    for unit in plan.units:
+        terms = unit.policy.release
+        if terms is not None:
+            records = await read_records(terms, unit.cluster, session, where=f"unit {unit.id}")
+            told = sorted((one.number, one.status.value, one.description) for one in records)
+            entered = tuple(EnteredRevision(*one) for one in told)
+            found.append(ReleaseHistory(str(unit.id), terms.namespace, terms.name, entered))
+    return tuple(found)
+
+
 async def _sheet(
-    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop
+    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop | None
 ) -> ReleaseSheet:
     labels = origin_labels(unit)
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
         for one in (inside_chart(each, release) for each in rendered.documents)
     ]
-    return sheet_of(rendered.key, await describe_chart(release, workshop), documents)
+    described = UNDESCRIBED if workshop is None else await describe_chart(release, workshop)
+    return sheet_of(rendered.key, described, documents)

@@ -18,6 +18,7 @@ from tidegate.flows.entering import Found
 from tidegate.flows.meanwhile import Meanwhile
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import histories_of, make_releases
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
@@ -28,6 +29,7 @@ from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
+from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
@@ -62,7 +64,7 @@ class Simulated:
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile.
+    what units did with what was committed meanwhile. `releases`: the records of Helm releases.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Simulated:
     aftermath: tuple[tuple[Ref, str], ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    releases: tuple[ReleaseHistory, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -159,17 +162,25 @@ async def _simulate(
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
     listener, simulation = _Listener(Course(start)), session.target.simulation
     left_out = {**_unbegun(found, planned), **planned.refused}
-    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=left_out)
+    releases = await make_releases(planned, session, describes=False)
+    rolling = Rolling(
+        holder=HOLDER, within=until, approved=approved, left_out=left_out, releases=releases
+    )
     syncs = count(1)
 
     async def sync(part: Plan) -> Result:
         now = session.world.now()
-        own = Rolling(holder=f"{HOLDER}-{next(syncs)}", within=Ms(max(0, start + until - now)))
+        own = Rolling(
+            holder=f"{HOLDER}-{next(syncs)}",
+            within=Ms(max(0, start + until - now)),
+            releases=behind.releases,
+        )
         return (await roll_out(part, session, own, _Listener(Course(now)))).result
 
     with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
-        behind = Meanwhile(session, pointed, rules, planned, commits, sync, Ms(start + until))
-        if commits is not None:
+        end = Ms(start + until)
+        behind = Meanwhile(session, pointed, rules, planned, commits, sync, end, releases)
+        if commits is not None or releases.terms:
             rolling = replace(rolling, read_again=behind.read_again)
         ended = await roll_out(planned.plan, session, rolling, listener)
         uptakes = await behind.take_up(listener.events)
@@ -191,6 +202,7 @@ async def _simulate(
         ),
         drifts=drifts,
         uptakes=uptakes,
+        releases=await histories_of(plan, session),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),

@@ -10,6 +10,7 @@ import msgspec
 from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Told
 from tidegate.model.expectation import Expectation
+from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
@@ -25,6 +26,7 @@ from tidegate.report.rollout.summary import INVALID, STOPPED
 
 NEVER = "-"
 MOST_NAMED = 3
+DEPLOYED = "deployed"
 ENDS = {
     Told.STEP_PASSED: "",
     Told.STEP_FAILED: "failed",
@@ -54,6 +56,8 @@ class EngineRun:
     """What others did to objects, and what became of it."""
     uptakes: Sequence[Uptake] = ()
     """What units did with what was committed meanwhile."""
+    releases: Sequence[ReleaseHistory] = ()
+    """The revisions of Helm releases."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
     engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
     `uptakes`: what units did with what was committed; their moments count from the beginning.
+    `releases`: the revisions of Helm releases.
     """
 
     engine: str
@@ -85,6 +90,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     aftermath: tuple[Failure, ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    releases: tuple[ReleaseHistory, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -103,6 +109,7 @@ def ending_of(run: EngineRun) -> Ending:
         aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
         drifts=tuple(_since(one, first.at) for one in run.drifts),
         uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
+        releases=tuple(run.releases),
     )
 
 
@@ -138,6 +145,7 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield f"{name}: {_end(run.events)}"
     yield from _retries(run)
     yield from _waits(run)
+    yield from _released(run)
     yield from _taken_up(run)
     yield from _drifted(run)
     yield from _reasons(run)
@@ -222,6 +230,14 @@ def _counted(uptake: Uptake, start: Ms) -> Uptake:
         began=since(uptake.began),
         ended=since(uptake.ended),
     )
+
+
+def _released(run: EngineRun) -> Iterator[str]:
+    """Releases of which there is more to tell than that they are deployed."""
+    for one in run.releases:
+        told = [f"{each.number} {each.status}" for each in one.revisions]
+        if told and told != [f"{one.revisions[0].number} {DEPLOYED}"]:
+            yield f"  the release {one.namespace}/{one.name} has the revisions {', '.join(told)}"
 
 
 def _taken_up(run: EngineRun) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
 from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
 from tidegate.model.reading import text
 
 
@@ -55,8 +56,9 @@ def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revisio
 def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     tmp_path: Path, shop: ChartRepository
 ) -> None:
-    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
-    shop.release(install={"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}})
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    retries: Json = {"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}}
+    shop.release(install=retries, upgrade=retries)
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n")
     words = ("--engine", "flux", "-o", "json", "--until", "7m", "--scenario", str(scenario))
@@ -66,6 +68,8 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     told = [json.loads(line) for line in ran.stdout.splitlines()]
     planned = [(one["at"], one["until"]) for one in told if one.get("told") == "retry.planned"]
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
+    (history,) = told[-1]["releases"]
+    assert [one["status"] for one in history["revisions"]][:3] == ["failed"] * 3
 
 
 @case(61)

@@ -108,6 +108,7 @@ def _shown(one: Simulated, *, spread: bool) -> EngineRun:
         one.aftermath,
         one.drifts,
         one.uptakes,
+        one.releases,
     )
 
 

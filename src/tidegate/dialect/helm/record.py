@@ -96,6 +96,10 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
         return _STATUSES.get(text(self.content, "info", "status"), ReleaseStatus.UNKNOWN)
 
     @property
+    def description(self) -> str:
+        return text(self.content, "info", "description")
+
+    @property
     def manifest(self) -> str:
         return text(self.content, "manifest")
 
