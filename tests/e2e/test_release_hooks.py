@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from plane import ControlPlane
 from plane.audit import read_audit
 from tests.e2e.helm_oracle import find_helm, run_helm
-from tests.e2e.hook_charts import CASES
+from tests.e2e.hook_charts import CASES, FAILING
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import helm_release
 from tests.fakes.repositories import Repository, git_repository, kustomization, setting
@@ -36,6 +36,14 @@ class Contest:
 
     plane: ControlPlane
     folder: Path
+    charts: Mapping[str, Mapping[str, str]]
+    mine: str = "hooked"
+    their: str = "helmed"
+
+    def open(self) -> None:
+        for number in range(len(self.charts)):
+            for whose in (self.mine, self.their):
+                kubectl(self.admin, "create", "namespace", f"{whose}-{number}")
 
     @property
     def root(self) -> Path:
@@ -45,9 +53,9 @@ class Contest:
         return self.root / "charts" / str(number)
 
     def write(self, to: str) -> None:
-        apps = kustomization("hooked", "./apps", into="")
+        apps = kustomization(self.mine, "./apps", into="")
         bodies = []
-        for number, templates in enumerate(CASES.values()):
+        for number, templates in enumerate(self.charts.values()):
             chart: Json = {
                 "spec": {
                     "chart": f"./charts/{number}",
@@ -58,7 +66,7 @@ class Contest:
                     },
                 }
             }
-            bodies.append(helm_release(f"hooked-{number}", chart=chart, values={"to": to}))
+            bodies.append(helm_release(f"{self.mine}-{number}", chart=chart, values={"to": to}))
             files = {f"templates/{name}.yaml": text for name, text in templates.items()}
             files["Chart.yaml"] = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
             for path, text in files.items():
@@ -69,40 +77,41 @@ class Contest:
         repository.put("clusters/main/all.yaml", git_repository(), apps)
         repository.put("apps/all.yaml", *bodies)
 
-    async def ours(self, to: str) -> None:
+    async def ours(self, to: str, *, fails: bool = False) -> None:
         self.write(to)
-        await self.sync()
+        await self.sync(fails=fails)
 
     async def ends(self) -> None:
         """All releases leave Git."""
         Repository(self.root).put("apps/all.yaml", setting("left", "default"))
         await self.sync()
 
-    async def sync(self) -> None:
+    async def sync(self, *, fails: bool = False) -> None:
         login = self.plane.kubeconfig("tidegate")
         words = (self.root, "--kubeconfig", login, "--context", "plane", "--timeout", "200s")
         ran = await Tidegate(self.folder).run("sync", "--yes", *words)
-        assert ran.code == 0, ran.stdout + ran.stderr
+        assert (ran.code != 0) is fails, ran.stdout + ran.stderr
 
-    async def theirs(self, to: str) -> None:
-        await self.helm(
-            lambda at: ("upgrade", "--install", "web", str(self.chart(at)), "--set", f"to={to}")
-        )
+    async def theirs(self, to: str, *, fails: bool = False) -> None:
+        words = ("upgrade", "--install", "web")
+        await self.helm(lambda at: (*words, str(self.chart(at)), "--set", f"to={to}"), fails=fails)
 
-    async def helm(self, words_of: Callable[[int], tuple[str, ...]]) -> None:
+    async def helm(
+        self, words_of: Callable[[int], tuple[str, ...]], *, fails: bool = False
+    ) -> None:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def release(number: int) -> None:
-            place = ("--namespace", f"helmed-{number}", "--kubeconfig", str(self.admin))
+            place = ("--namespace", f"{self.their}-{number}", "--kubeconfig", str(self.admin))
             words = words_of(number)
             async with limit:
                 ended = await asyncio.to_thread(
                     run_helm, find_helm(), *words, *place, "--wait", home=self.folder
                 )
-            assert ended.returncode == 0, ended.stderr
+            assert (ended.returncode != 0) is fails, ended.stderr
 
         async with asyncio.TaskGroup() as group:
-            for number in range(len(CASES)):
+            for number in range(len(self.charts)):
                 group.create_task(release(number))
 
     @property
@@ -119,7 +128,7 @@ class Contest:
         return [[one for one in some if one in OBJECTS] for some in deleted]
 
     def done(self, whose: str, user: str, *verbs: str) -> list[list[str]]:
-        found: list[list[str]] = [[] for _ in CASES]
+        found: list[list[str]] = [[] for _ in self.charts]
         entries = sorted(
             read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
         )
@@ -134,7 +143,7 @@ class Contest:
 
     def left(self, whose: str) -> list[set[str]]:
         """By chart, what is there at the end."""
-        return [set(self._names(f"{whose}-{number}")) for number in range(len(CASES))]
+        return [set(self._names(f"{whose}-{number}")) for number in range(len(self.charts))]
 
     def _names(self, home: str) -> Sequence[str]:
         found = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
@@ -142,32 +151,48 @@ class Contest:
 
 
 async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Path) -> None:
-    contest = Contest(plane, tmp_path)
-    for number in range(len(CASES)):
-        for whose in ("hooked", "helmed"):
-            kubectl(contest.admin, "create", "namespace", f"{whose}-{number}")
+    contest = Contest(plane, tmp_path, CASES)
+    contest.open()
     for to in ("one", "two"):
         await contest.ours(to)
         await contest.theirs(to)
-        ours, theirs = contest.made("hooked", "tidegate"), contest.made("helmed", "admin")
-        assert dict(zip(CASES, ours, strict=True))["by weight"][:3] == [
-            "jobs/b",
-            "jobs/c",
-            "jobs/a",
-        ]
-        assert_alike(ours, theirs)
-        assert_alike(contest.left("hooked"), contest.left("helmed"))
+        made = dict(zip(CASES, contest.made(contest.mine, "tidegate"), strict=True))
+        assert made["by weight"][:3] == ["jobs/b", "jobs/c", "jobs/a"]
+        assert_alike(contest)
 
     await contest.ends()
     await contest.helm(lambda _: ("uninstall", "web"))
-    assert_alike(contest.made("hooked", "tidegate"), contest.made("helmed", "admin"))
-    assert_alike(contest.gone("hooked", "tidegate"), contest.gone("helmed", "admin"))
-    assert_alike(contest.left("hooked"), contest.left("helmed"))
+    assert_alike(contest)
+    assert contest.gone(contest.mine, "tidegate") == contest.gone(contest.their, "admin")
     words = ("-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.namespace}")
     homes = kubectl(contest.admin, "get", "secrets", "-A", *words).split()
-    assert [one for one in homes if one.startswith("hooked-")] == []
+    assert [one for one in homes if one.startswith(contest.mine)] == []
 
 
-def assert_alike(ours: Sequence[object], theirs: Sequence[object]) -> None:
-    for name, mine, other in zip(CASES, ours, theirs, strict=True):
+async def test_hooks_that_fail_leave_what_helm_leaves_and_make_room(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    charts = {name: {**broken} for name, (broken, _) in FAILING.items()}
+    contest = Contest(plane, tmp_path, charts, "failing", "fallen")
+    contest.open()
+    for to in ("one", "one"):  # the same is tried once more
+        await contest.ours(to, fails=True)
+        await contest.theirs(to, fails=True)
+        assert_alike(contest)
+    for name, (_, mended) in FAILING.items():
+        charts[name] |= mended
+
+    await contest.ours("two")
+    await contest.theirs("two")
+
+    assert_alike(contest)
+
+
+def assert_alike(contest: Contest) -> None:
+    """What was made until now, in its order, and what is left of it."""
+    ours, theirs = contest.made(contest.mine, "tidegate"), contest.made(contest.their, "admin")
+    for name, mine, other in zip(contest.charts, ours, theirs, strict=True):
         assert (name, mine) == (name, other)
+    left, their = contest.left(contest.mine), contest.left(contest.their)
+    for name, there, elsewhere in zip(contest.charts, left, their, strict=True):
+        assert (name, there) == (name, elsewhere)

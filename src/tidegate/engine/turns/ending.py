@@ -105,7 +105,9 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     if unit.hooked and not unit.stopped:
         unit.hooked = False
         turn.ask(unit)
-        turn.order(Collect(unit.unit.id, failed=unit.failed))
+        is_release = unit.unit.policy.release is not None
+        runs = unit.hook_runs(turn.now) if is_release else None
+        turn.order(Collect(unit.unit.id, failed=unit.failed, runs=runs))
         return
     unit.ended = True
     turn.rollout.running -= 1

@@ -70,6 +70,12 @@ class ItemRun:
     waits: str = ""
     """The sentence that was told last."""
 
+    @property
+    def passed(self) -> bool | None:
+        """Whether it has; None while it is on its way. What its step did not wait for has not."""
+        known = ENDED.get(self.state)
+        return False if known is None and self.step.state is StepState.FAILED else known
+
     def forget(self) -> None:
         """Begin anew; what was judged last is still known."""
         self.state = ItemState.PENDING
@@ -212,7 +218,7 @@ class UnitRun:
         """What became of its hooks, or of those that it has for its failure."""
         mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
         return tuple(
-            HookRun(one.item.ref, one.at, now, ENDED.get(one.state))
+            HookRun(one.item.ref, one.at, now, one.passed)
             for one in mine
             if one.item.hook is not None and one.state is not ItemState.PENDING
         )
