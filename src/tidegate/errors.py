@@ -57,6 +57,14 @@ class Place:
                 spot += f":{self.column}"
         return f"{spot} ({self.field})" if self.field else spot
 
+    def at(self, field: str) -> Place:
+        """A field there."""
+        return Place(self.name, self.line, self.column, field)
+
+    def named(self, name: str) -> Place:
+        """The same spot of a file that is called otherwise."""
+        return Place(name, self.line, self.column, self.field)
+
 
 def parse_place(text: str) -> Place:
     """A place that was written down as `file:line:column`; anything else is a name."""

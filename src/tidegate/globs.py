@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
+from tidegate.model.patterns import late
+
 MOST_ALTERNATIVES = 1_000
 
 
@@ -145,7 +147,7 @@ def fits_path(pattern: str, path: str) -> bool:
 
 
 FAR, NEAR = "**", "*"
-_SIGN = re.compile(
+_SIGN = late(
     r"(?P<far>\*\*+)|(?P<near>\*)|\[(?P<set>.[^\]]*)\]|\\(?P<plain>.)|(?P<one>.)", re.DOTALL
 )
 

@@ -58,12 +58,16 @@ Workload = str
 
 @dataclass(frozen=True)
 class Platform:
-    """One of the examples on a cluster. `waves`: its workloads, in the order that it is to keep."""
+    """One of the examples on a cluster.
+
+    `waves`: its workloads, in the order that it is to keep. `wishes`: what it is asked for with.
+    """
 
     plane: ControlPlane
     root: Path
     waves: Sequence[Iterable[Workload]]
     environment: dict[str, str] = field(default_factory=dict)
+    wishes: Sequence[str] = ()
 
     async def run(self, verb: str, *words: str) -> Ran:
         told = (*self._words, "--yes", "--timeout", "200s", *words)
@@ -74,7 +78,7 @@ class Platform:
         """Begin a rollout, and kill it when it has told something so often."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", *map(str, self._words)),
-            *("--yes", "-o", "json"),
+            *("--yes", "-o", "json", *self.wishes),
             env={"PATH": os.environ["PATH"], "HOME": str(self.root.parent), **self.environment},
             stdout=PIPE,
             stderr=PIPE,
@@ -162,7 +166,7 @@ async def come(platform: Platform) -> None:
     """Killed three times, it comes to its end, and each wave behind the one before."""
     for told, times in KILLS:
         await platform.kill(told, times)
-    ran = await platform.run("sync")
+    ran = await platform.run("sync", *platform.wishes)
     assert ran.code == 0, ran.stdout + ran.stderr
     assert platform.came_in_order()
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.platform_story import EXAMPLES, Platform, copy_of, inhabited
+from tests.e2e.platform_story import (
+    EXAMPLES,
+    Platform,
+    come,
+    copy_of,
+    go,
+    inhabited,
+    lose,
+    rest,
+)
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]
 
@@ -22,8 +33,14 @@ HOMELAB = (
     ["volsync-system/deployments/pvc-plumber"],
     ["cert-manager/deployments/cert-manager", "redis/statefulsets/redis"],
     ["loki-stack/statefulsets/loki", "tempo/statefulsets/tempo"],
-    ["frigate/deployments/frigate", "jellyfin/deployments/jellyfin"],
+    ["jellyfin/deployments/jellyfin"],
 )
+FRIGATE = (
+    "frigate/httproutes/frigate",
+    "frigate/deployments/frigate",
+    "frigate/externalsecrets/frigate",
+)
+"""From its last wave to its first."""
 
 
 async def test_a_cluster_that_runs_its_own_argo_cd(
@@ -34,11 +51,12 @@ async def test_a_cluster_that_runs_its_own_argo_cd(
     async with inhabited(platform_plane, tmp_path, scenario):
         root = copy_of("homelab", tmp_path)
         platform = Platform(platform_plane, root, HOMELAB)
-        brought = await platform.run("sync")
+        await come(replace(platform, wishes=["--take-over", "--hand-back"]))
         refused = await platform.run("sync")
+        assert (refused.code, "Argo CD is alive" in refused.stderr) == (5, True), refused.stderr
         held = await platform.run("sync", "--take-over")
-
-    assert brought.code == 0, brought.stdout + brought.stderr
-    assert platform.came_in_order()
-    assert (refused.code, "Argo CD is alive" in refused.stderr) == (5, True), refused.stderr
-    assert held.code == 0, held.stdout + held.stderr
+        assert held.code == 0, held.stdout + held.stderr
+        await rest(platform)
+        shutil.rmtree(root / "my-apps/home/frigate")
+        await lose(platform, FRIGATE)
+        await go(platform)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ LAYERS = (
     ["auth/jobs/authentik-migrate"],
     ["auth/deployments/authentik-server"],
 )
+AUTHENTIK = ("auth/deployments/authentik-server", "auth/namespaces/auth")
+"""What the release brings goes before what it stands on."""
 
 
 async def test_three_layers_with_releases_in_them(
@@ -31,7 +35,10 @@ async def test_three_layers_with_releases_in_them(
         platform = Platform(platform_plane, root, LAYERS, key)
         await come(platform)
         await rest(platform)
-        listed = root / "gitops/apps/databases/kustomization.yaml"
-        listed.write_text(listed.read_text().replace("../issuers, ", ""))
-        await lose(platform, ["/clusterissuers/letsencrypt"])
-        await go(platform)
+        listed = root / "gitops/clusters/home/kustomization.yaml"
+        listed.write_text(listed.read_text().replace("- apps-kustomization.yaml", ""))
+        (listed.parent / "apps-kustomization.yaml").unlink()
+        for folder in ("applications", "authentik"):
+            shutil.rmtree(root / "gitops/apps" / folder)
+        await lose(platform, AUTHENTIK)
+        await go(replace(platform, waves=LAYERS[:2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,13 +59,15 @@ async def fineract(cluster: ControlPlane, folder: Path) -> None:
     platform = Platform(cluster, root, FINERACT)
     await come(platform)
     await rest(platform)
-    (root / "argocd/applications/dev/community-app.yaml").unlink()
-    await lose(platform, FINERACT[-1])
-    await go(Platform(cluster, root, FINERACT[:-1]))
+    gone = ("community-app", "oauth2-proxy")
+    for name in gone:
+        (root / f"argocd/applications/dev/{name}.yaml").unlink()
+    await lose(platform, [f"{DEV}/deployments/{name}" for name in gone])
+    left = [[one for one in wave if not one.endswith(gone)] for wave in FINERACT]
+    await go(replace(platform, waves=[wave for wave in left if wave]))
 
 
 async def ladder(cluster: ControlPlane, folder: Path) -> None:
-    """It stays: its 72 units would go one after another, and the cluster ends here."""
     root = copy_of("ladder", folder)
     platform = Platform(cluster, root, rungs(root))
     await come(platform)
@@ -72,6 +75,7 @@ async def ladder(cluster: ControlPlane, folder: Path) -> None:
     for name in ("apps-web", "apps-platform-smoke"):
         (root / f"environments/dev/components/apps/{name}/component.yaml").unlink()
     await lose(platform, ["apps/httproutes/apps-web", "apps/deployments/apps-web"])
+    await go(replace(platform, waves=rungs(root)))
 
 
 async def test_applications_of_one_parent_and_components_of_one_set(

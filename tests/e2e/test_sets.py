@@ -21,9 +21,9 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from plane.audit import read_audit
+from plane.audit import AuditEntry, read_audit
 from tests.e2e.dialect_kinds import serve
-from tests.e2e.rollout_audit import CREATED, WRITES, DeploymentSeen
+from tests.e2e.rollout_audit import CREATED, DeploymentSeen, is_own_write
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate
@@ -84,12 +84,17 @@ class Fleet:
                 await process.wait()
 
     def written(self) -> dict[str, str]:
-        """By Deployment, when it was first written."""
-        found: dict[str, str] = {}
+        """By Deployment, when it came to be: with the last write before its controller saw it.
+
+        A write whose sender is killed meanwhile may come to nothing, whatever its answer says.
+        """
+        found, seen = dict[str, str](), set[str]()
         for one in self._entries("deployments"):
-            own = one.user.username == "tidegate" and one.verb in WRITES
-            if own and "dryRun=All" not in one.request_uri:
-                found.setdefault(one.object_ref.name, one.request_received_timestamp)
+            name = one.object_ref.name
+            if one.object_ref.subresource == "status":
+                seen.add(name)
+            elif name not in seen and is_own_write(one):
+                found[name] = one.request_received_timestamp
         return found
 
     def ready(self) -> dict[str, str]:
@@ -102,7 +107,7 @@ class Fleet:
                     found.setdefault(one.object_ref.name, one.request_received_timestamp)
         return found
 
-    def _entries(self, resource: str) -> list:  # type: ignore[type-arg]
+    def _entries(self, resource: str) -> list[AuditEntry]:
         found = [
             one
             for one in read_audit(self.plane.audit_log)

@@ -34,6 +34,53 @@ def test_the_first_words_come_at_once_and_do_not_stay(words: tuple[str, ...]) ->
         assert "..." not in program.vt.text
 
 
+UNIT = """\
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {interval: 1h, path: ./apps, prune: true, sourceRef: {kind: GitRepository, name: repo}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: repo, namespace: flux-system}
+spec: {interval: 1h, url: https://git.example.org/repo}
+"""
+SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}\n"
+SEARCHES = [
+    ("reading", "tree", "kustomization", "apps"),
+    ("reading", "trace", "configmap/settings"),
+    ("looking for units", "build", "kustomization", "apps"),
+    ("looking for units", "diff", "kustomization", "apps"),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search[1])
+def test_who_looks_for_something_says_so_and_then_shows_it_alone(
+    search: tuple[str, ...], tmp_path: Path
+) -> None:
+    said, *words = search
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "unit.yaml").write_text(UNIT)
+    (tmp_path / "apps/settings.yaml").write_text(SETTINGS)
+
+    with on_terminal("tidegate", *words, "-C", str(tmp_path)) as program:
+        code = program.finish()
+
+        assert code == 0
+        assert program.written.partition("\x1b[K")[2].startswith(said)
+        assert "..." not in program.vt.text
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("health", f"{FIRST}/settings.yaml"), ("cache",)])
+def test_what_may_take_long_says_what_it_does_meanwhile(words: tuple[str, ...]) -> None:
+    with on_terminal("tidegate", *words) as program:
+        code = program.finish()
+
+        assert code == 0
+        assert "..." in program.written
+        assert "..." not in program.vt.text
+
+
 def test_an_error_takes_the_place_of_what_was_said(tmp_path: Path) -> None:
     with on_terminal("tidegate", "plan", str(tmp_path / "nowhere")) as program:
         code = program.finish()

@@ -21,6 +21,7 @@ from tests.fakes.repositories import (
     argo_settings,
     deployment,
     job,
+    namespace,
     setting,
     three_levels,
 )
@@ -28,6 +29,7 @@ from tidegate.model.objects import Kind
 from tidegate.model.reading import mapping
 
 SERVED = pytest.mark.parametrize("served", [False, True])
+PREFLIGHT = 3
 CLUSTERS = pytest.mark.parametrize(("served", "ruled"), [(False, False), (True, True)])
 CONFIG_MAP, JOB = Kind("", "v1", "ConfigMap"), Kind("batch", "v1", "Job")
 
@@ -117,6 +119,36 @@ def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
     assert [one for one in gone if one in OBJECTS] == ["configmaps/red-late", "deployments/red-web"]
     if served:
         assert {*cluster.all(APPLICATION, "argocd")} == {"base", "blue", "teams"}
+
+
+@SERVED
+def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", finalizer=True)
+    made.put("teams/den.yaml", namespace("den", wave=-1))
+    first = cluster.sync(made.root)
+    cluster.put(setting("stranger", "den"))
+    before = len(cluster.deeds())
+    for name in ("clusters/main/teams", "teams/red", "teams/blue", "teams/den"):
+        made.drop(f"{name}.yaml")
+
+    refused = cluster.sync(made.root)
+    untouched = cluster.deeds()[before:]
+    ran = cluster.sync(made.root, "--yes-delete-contents")
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert (refused.code, untouched) == (PREFLIGHT, []), refused.stdout
+    assert "its deletion takes an object of others along: ConfigMap den/stranger" in refused.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    at = {name: place for place, name in enumerate(gone)}
+    blue = ("deployments/blue-web", "configmaps/blue-early")
+    red = ("configmaps/red-late", "deployments/red-web")
+    pairs = [blue, red, (blue[1], "namespaces/den"), (red[1], "namespaces/den")]
+    if served:  # their own objects tell in which waves the two are
+        pairs.append((blue[1], red[0]))
+    assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
 
 
 @CLUSTERS

@@ -139,3 +139,14 @@ def test_each_fault_is_told_at_its_own_line(tmp_path: Path) -> None:
             at for at, line in enumerate((HEAD + text).splitlines(), 1) if "# here" in line
         )
         assert (code, str(number), str(wanted)) in told, what
+
+
+def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    step = "      - matchExpressions:\n        - {key: a, operator: In, values: [b]}\n"
+    missing = TEMPLATE.replace("{{name}}", "{{.nobody}}")
+    (tmp_path / "set.yaml").write_text(HEAD + GO + LIST + missing + STEPS + step)
+
+    ran = tidegate("appset", "generate", tmp_path, "--offline")
+
+    assert re.findall(r"\[argo\.(set-\w+)\]", ran.stderr) == ["set-template"]

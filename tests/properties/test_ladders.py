@@ -24,6 +24,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import RolloutStep
 from tidegate.plan.build import build_plan
+from tidegate.sandbox.faults import ERROR, CallFault, Match, Often, Refuse
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_name, an_object
 
@@ -39,7 +40,8 @@ SET = "ApplicationSet/argocd/shop"
 class Rungs:
     """How long each unit takes, which of them never becomes well, and when the held are approved.
 
-    An approval in the second 0 is there before anything begins.
+    The second wave of a unit is what takes time. An approval in the second 0 is there before
+    anything begins.
     """
 
     case: Case
@@ -51,7 +53,7 @@ class Rungs:
         return stage
 
     @cache  # noqa: B019 - a value, which lives as long as an example
-    def plan(self) -> Plan:
+    def plan(self, *, first: int = 0) -> Plan:
         wanted = list(self.case.wanted())
         for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
             for one in members:
@@ -62,7 +64,7 @@ class Rungs:
                     rollout=RolloutStep(number=number, limit=limit),
                 )
                 wanted[one] = structs.replace(wanted[one], unit=unit)
-        return build_plan(wanted, budget=no_budget)
+        return build_plan(wanted[first:], budget=no_budget)
 
     def approvals(self, stage: Stage) -> list[Happening]:
         digests = {unit.id: unit.digest for unit in self.plan().units}
@@ -82,7 +84,7 @@ class Rungs:
 def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStrategy[Rungs]:
     def made(afters: list[int], bad: int | None, faults: tuple, approved: list[int]) -> Rungs:  # type: ignore[type-arg]
         units = tuple(
-            ((Shape("Deployment", after, 0, "dies" if at == bad else "well"),),)
+            ((Shape("Deployment", 0, 0, "well"),) * (at % 2 + 1), (last_of(at, after, bad),))
             for at, after in enumerate(afters)
         )
         case = Case(units, ((),) * len(units), faults)
@@ -91,6 +93,10 @@ def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStr
     times = st.lists(st.sampled_from([0, 20, 900, 4_000]), min_size=12, max_size=12)
     moments = st.lists(st.integers(0, 90_000), min_size=2, max_size=2)
     return st.builds(made, times, fates, FAULTS if faulty else st.just(()), moments)
+
+
+def last_of(at: int, after: int, bad: int | None) -> Shape:
+    return Shape("Deployment", after, 0, "dies" if at == bad else "well")
 
 
 well = rungs(st.none(), faulty=False)
@@ -102,26 +108,52 @@ def numbered(name: str) -> int:
     return int(name.partition("-")[0][1:])
 
 
-def assert_in_steps(record: Record) -> None:
-    """Nobody begins before all of the step before are well; no more are under way than may be."""
-    begun, ready = dict[int, int](), dict[int, int]()
-    for at, event in enumerate(record.changes):
-        name = event.stored.ref.name
-        if event.stored.ref.kind.name == "Deployment" and name.startswith("u"):
-            begun.setdefault(numbered(name), at)
-            if is_ready(event.stored):
-                ready.setdefault(numbered(name), at)
-    never = len(record.changes)
-    for before, after in pairwise(STEPS):
-        first = min((begun[one] for one in after if one in begun), default=never)
-        if first < never:
-            assert max(ready.get(one, never) for one in before) <= first
-    for members, limit in zip(STEPS, LIMITS, strict=True):
-        for one in (one for one in members if one in begun):
-            busy = [
-                x for x in members if x in begun and begun[x] <= begun[one] < ready.get(x, never)
-            ]
-            assert len(busy) <= (limit or len(HELD))
+@dataclass(frozen=True)
+class Seen:
+    """When units began and were well, by the number of the change."""
+
+    begun: dict[int, int]
+    well: dict[int, int]
+    never: int
+
+    @classmethod
+    def of(cls, record: Record) -> Seen:
+        begun, well = dict[int, int](), dict[int, int]()
+        for at, event in enumerate(record.changes):
+            name = event.stored.ref.name
+            if event.stored.ref.kind.name == "Deployment" and name.startswith("u"):
+                begun.setdefault(numbered(name), at)
+                if "-w1-" in name and is_ready(event.stored):
+                    well.setdefault(numbered(name), at)
+        return cls(begun, well, len(record.changes))
+
+    def keeps_steps(self) -> bool:
+        """Nobody begins before all of the step before are well."""
+        return all(
+            self.well.get(early, self.never) <= self.begun.get(late, self.never)
+            for before, after in pairwise(STEPS)
+            for early in before
+            for late in after
+        )
+
+    def keeps_limits(self) -> bool:
+        """No more are under way than may be."""
+        return all(
+            len(self._busy(members, self.begun[one])) <= (limit or len(HELD))
+            for members, limit in zip(STEPS, LIMITS, strict=True)
+            for one in members
+            if one in self.begun
+        )
+
+    def _busy(self, members: tuple[int, ...], at: int) -> list[int]:
+        never = self.never
+        begun = (one for one in members if self.begun.get(one, never) <= at)
+        return [one for one in begun if at < self.well.get(one, never)]
+
+
+def keeps_all(record: Record) -> bool:
+    seen = Seen.of(record)
+    return seen.keeps_steps() and seen.keeps_limits()
 
 
 @shared_by(4)
@@ -132,7 +164,7 @@ def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
     run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
 
     assert run.result == "passed"
-    assert_in_steps(stage.record)
+    assert keeps_all(stage.record)
     for number, moment in zip(HELD, ladder.approved, strict=True):
         events = [one for one in run.events if one.unit == a_name(f"unit-{number}")]
         begins = [one.at for one in events if one.told is Told.STEP_CHECKING]
@@ -147,7 +179,7 @@ def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: Rungs) -
     run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
 
     assert run.result == "failed"
-    assert_in_steps(stage.record)
+    assert keeps_all(stage.record)
 
 
 @shared_by(40)
@@ -167,4 +199,23 @@ def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
         run = stage.roll_out(ladder.plan(), Part(holder="two", fast=fast), late).run
 
         assert run.result == "passed", turn
-        assert_in_steps(stage.record)
+        assert keeps_all(stage.record)
+
+
+def test_who_is_new_waits_for_whom_the_killed_rollout_had_begun() -> None:
+    """Also where the first wave is well, and the second is refused for a while."""
+    refused = CallFault(Refuse(ERROR), Match(name="u1-w1-0"), Often(until=Ms(8_000)))
+    shape = Shape("Deployment", 20, 0, "well")
+    units = (((shape,), (shape,)),) * 12
+    ladder = Rungs(Case(units, ((),) * len(units), (refused,)), (0, 0))
+    stage = ladder.stage()
+    turns = stage.roll_out(ladder.plan(first=1), happenings=ladder.approvals(stage)).life.turns
+
+    for turn in range(1, turns, 1 + turns // 120):
+        stage = ladder.stage()
+        dies = Part(dies_at=turn, lands=turn % 4)
+        stage.play(stage.actor(ladder.plan(first=1), dies), happenings=ladder.approvals(stage))
+        run = stage.roll_out(ladder.plan(), Part(holder="two"), ladder.approvals(stage)).run
+
+        assert run.result == "passed", turn
+        assert Seen.of(stage.record).keeps_limits(), turn

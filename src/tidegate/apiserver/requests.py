@@ -6,7 +6,6 @@ The other way round is `kube.requests`; the promises that every world makes hold
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -45,8 +44,7 @@ class PathSpot(NamedTuple):
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAsked:
+class HttpAsked(msgspec.Struct, frozen=True):
     """What came over the wire: an object or all of its kind, and what is to be done."""
 
     served: Served

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.world import facts
 
 Body = dict[str, Json]
 UNREACHED, UNPROCESSABLE, FORBIDDEN = 500, 422, 403
 UNTYPED, UNDECODED = "failed to create typed patch object", "strict decoding error"
-_MISSING = re.compile(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
+_MISSING = late(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
 """What is missing need not be what was asked for: it may be the namespace."""
 
 

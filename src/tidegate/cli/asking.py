@@ -85,6 +85,7 @@ def simulation_of(told: Given) -> Simulation:
         operators=told.get("operators"),
         seed=told.get("seed", 0),
         start=told.get("start"),
+        still=told.get("still", False),
     )
 
 

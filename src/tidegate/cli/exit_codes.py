@@ -6,7 +6,8 @@ MEANINGS = {
     0: "it went well; of a rollout: it passed, or there was nothing to do",
     1: "a bug in Tidegate",
     2: "the command line is wrong",
-    3: "something that was read is wrong, or a finding is an error; nothing was written",
+    3: "what was read is wrong or not all of it could be had, or a finding is an error;"
+    " no real cluster was written to",
     4: "a gate did not open, or something did not come up",
     5: "the cluster does not answer, or says no",
     6: "the rollout gave way to another one of the same unit",

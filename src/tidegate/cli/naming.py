@@ -10,6 +10,7 @@ import click
 from click.decorators import FC
 
 from tidegate.cli.completing import complete_names
+from tidegate.cli.doing import say_first
 from tidegate.cli.nouns import NOUNS, by_noun, split_source
 from tidegate.cli.unit_options import Given, takes
 
@@ -65,7 +66,9 @@ def units_like(
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, or -l SELECTOR, or --all")
         given = verb.make_context(verb.name, [place]).params | said
+        doing = say_first(f"looking for units in {place}", quiet=given.get("output") == "json")
         families = find_families(place, cast("Given", given))
+        doing.clear()
         if first is not None:
             meant = find_meant(families, kinds, names, labels)
             done = first(meant, families, cast("Given", given))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
 from click.decorators import FC
 
 from tidegate.cli.saying import hand_out, say, say_document, speaks_json
+from tidegate.model.patterns import late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ KUBE_VERSION = "v1.36.0"
 INPUT = 3
 """What was read is at fault."""
 _FILE = click.Path(exists=True, dir_okay=False)
-_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+_VERSION = late(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 
 
 def _check_version(_ctx: click.Context, _option: click.Parameter, value: str) -> str:

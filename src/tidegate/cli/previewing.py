@@ -14,6 +14,7 @@ from tidegate.cli.terminal import Outlet, ability_of
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found
 from tidegate.flows.preview import Preview
+from tidegate.flows.weakness import weakness_of
 from tidegate.report.places import seen_text
 from tidegate.report.plan import plan_rows
 from tidegate.report.plan_document import plan_out
@@ -38,7 +39,8 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
             say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
         _show_plan(one)
     more = (finding for one in previews for finding in one.findings)
-    return options.say_findings((*found.findings, *more))
+    weakness = weakness_of(found.members, found.findings)
+    return options.say_findings((*found.findings, *more, *weakness))
 
 
 def _show_plan(one: Preview) -> None:

@@ -7,7 +7,8 @@ import shlex
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tidegate.cli import options
 from tidegate.cli.asking import setting_of, target_of

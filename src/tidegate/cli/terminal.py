@@ -10,8 +10,9 @@ import os
 import termios
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TextIO
+
+import msgspec
 
 from tidegate.cli.saying import forget
 from tidegate.cli.window import Size, can_draw
@@ -31,8 +32,7 @@ BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 CLEAR_ROW, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(msgspec.Struct, frozen=True):
     """What can be done with a stream: pictures, colours, and which marks it can show."""
 
     live: bool = False

@@ -58,6 +58,7 @@ class Given(TypedDict, total=False):
     context: str | None
     clusters: tuple[tuple[str, str], ...]
     sandbox: bool
+    still: bool
     scenario: Path | None
     profile: Path | None
     operators: Path | None

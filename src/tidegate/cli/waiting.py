@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.exits import CODES
@@ -23,8 +24,7 @@ from tidegate.model.verdict import Health
 ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredState:
+class DesiredState(msgspec.Struct, frozen=True):
     """What an Application is to be like; of healths any that is wanted will do."""
 
     synced: bool = False

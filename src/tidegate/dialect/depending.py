@@ -9,7 +9,6 @@ own rules know of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -30,7 +29,7 @@ def with_own_dependencies(declared: Declared, document: Document) -> Declared:
     said = text(document.body, "metadata", "annotations", DEPENDS_ON)
     if not said or not declared.units:
         return declared
-    where = replace(document.place, field=f'metadata.annotations["{DEPENDS_ON}"]')
+    where = document.place.at(f'metadata.annotations["{DEPENDS_ON}"]')
     found = [_taken(one, where) for one in read_depends_on(said)]
     more = tuple(one for one in found if isinstance(one, Dependency))
     wrong = tuple(one for one in found if isinstance(one, Finding))

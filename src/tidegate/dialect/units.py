@@ -6,7 +6,6 @@ run, where their objects go, and what they wait for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from tidegate.dialect.argo.application import read_application
@@ -19,11 +18,12 @@ from tidegate.dialect.flux.release import read_release
 from tidegate.dialect.flux.sources import read_flux_source
 from tidegate.documents import Document
 from tidegate.model.objects import Kind
+from tidegate.model.patterns import late
 from tidegate.model.reading import text
 
 ARGO_HOME, FLUX_HOME = "argocd", "flux-system"
 FLUX = ".fluxcd.io"
-MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
+MARKS = late(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
 """One of these stands in every text that comes to an object of a dialect's own group, or to a
 cluster that Argo CD comes to know.
 

@@ -13,7 +13,6 @@ an enum, the form that a tag chooses. A key without a value is a key that is not
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar, cast
@@ -134,7 +133,7 @@ def suggest(word: str, known: Sequence[str]) -> str:
 
 def _placed(shape: Outline, flaws: Iterable[Flaw]) -> Iterator[TidegateError]:
     for path, error in flaws:
-        error.where = replace(shape.find(path), field=path_text(path))
+        error.where = shape.find(path).at(path_text(path))
         yield error
     for twice in shape.duplicates:
         key = foreign(str(twice.path[-1]))
@@ -143,12 +142,11 @@ def _placed(shape: Outline, flaws: Iterable[Flaw]) -> Iterator[TidegateError]:
         yield FileError("file.duplicate", problem, where=twice.last, hint=hint)
 
 
-@dataclass(slots=True)
-class _Decoding:
+class _Decoding(msgspec.Struct):
     """One way through a value and its type, side by side."""
 
     noun: str
-    flaws: list[Flaw] = field(default_factory=list)
+    flaws: list[Flaw] = msgspec.field(default_factory=list)
 
     def read(self, kind: inspect.Type, value: Json, path: FieldPath, owner: str = "") -> Json:
         """A value as its type wants it; `owner` is what its keys belong to, if not to itself."""

@@ -16,22 +16,23 @@ from tidegate.documents import numerals
 from tidegate.documents.scalars import resolve
 from tidegate.errors import DocumentError
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _encode_text = msgspec.json.Encoder().encode
 
 # Numbers that msgspec may print otherwise than Go; for one that has no JSON it prints `null`.
-_DIFFERENT = re.compile(
+_DIFFERENT = late(
     rb"[:,\[](?:null|-?[0-9]{19,}|-?[0-9]+(?:\.[0-9]+(?:e-?[0-9]+)?|e-?[0-9]+))[,\]}]"
 )
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
+_PLAIN = late(r"[A-Za-z0-9_./][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
 _ODD = "\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
 """What cannot stand in YAML, is not seen, or turns the text around it."""
-_ESCAPED = re.compile(f"[{_ODD}]|##(?=\\w*\\[)")
-_COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
+_ESCAPED = late(f"[{_ODD}]|##(?=\\w*\\[)")
+_COMMAND = late(r"^\s*::|##\w*\[", re.MULTILINE)
 """What CI servers take for a command where it stands in a line of its own."""
-_BLOCK = re.compile(f"\n*[^\n \t\x00-\x1f{_ODD}][^\x00-\x08\x0b-\x1f{_ODD}]*")
+_BLOCK = late(f"\n*[^\n \t\x00-\x1f{_ODD}][^\x00-\x08\x0b-\x1f{_ODD}]*")
 _LONGEST_SIMPLE_KEY = 1_000
 
 

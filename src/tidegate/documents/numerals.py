@@ -8,9 +8,10 @@ the number as Go holds it; `as_json` gives what is left after the trip through J
 from __future__ import annotations
 
 import math
-import re
 import struct
 from decimal import Decimal
+
+from tidegate.model.patterns import late
 
 _INT64 = 2**63
 _UINT64 = 2**64
@@ -22,13 +23,13 @@ _FLOAT32_DIGITS = 9
 _LEAST_PLAIN_EXPONENT = -4
 _FIRST_LARGE_EXPONENT = 6
 
-_INTEGER = re.compile(
+_INTEGER = late(
     r"([-+]?)(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>0|[1-9][0-9]*))"
 )
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_SIGN_INSIDE = re.compile(r"0b([-+][01]+)")
-_POINT_FIRST = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
+_FLOAT = late(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SIGN_INSIDE = late(r"0b([-+][01]+)")
+_POINT_FIRST = late(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 
 
 def parse(text: str) -> int | float | None:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from yaml.events import ScalarEvent
 
 from tidegate.documents import numerals
+from tidegate.model.patterns import late
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -40,8 +41,8 @@ _STARTS = _NUMERIC_STARTS | {word[:1] for word in _WORDS}
 
 _DATE = r"(?P<date>[0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
 _TIME = r"(?P<time>[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2})(?:[.,][0-9]+)?"
-_MOMENT = re.compile(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|)")
-_MOMENT_WITHOUT_ZONE = re.compile(rf"{_DATE} {_TIME}")
+_MOMENT = late(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|)")
+_MOMENT_WITHOUT_ZONE = late(rf"{_DATE} {_TIME}")
 
 
 class ScalarError(ValueError):

@@ -13,14 +13,15 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.errors import DocumentError, Place
+from tidegate.model.patterns import late
 
 SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes of one file. Larger ones are refused."""
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_SEPARATOR = re.compile(r"^---([^\n]*)$", re.MULTILINE)
-_JSON_SPACE = re.compile(r"[ \t\r\n]*")
-_ESCAPE = re.compile(
+_SEPARATOR = late(r"^---([^\n]*)$", re.MULTILINE)
+_JSON_SPACE = late(r"[ \t\r\n]*")
+_ESCAPE = late(
     r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
     r"|\\.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +11,11 @@ from yaml.reader import ReaderError
 
 from tidegate.documents.stream import FilePart, place_behind
 from tidegate.errors import DocumentError, foreign
+from tidegate.model.patterns import late
 
 WORDS = Path(__file__).with_suffix(".json")
-_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\'\'|[^\'])*\'')
-_DIRECTIVE = re.compile(r"\{\{|\{%")
+_QUOTED = late(r'"(?:\\.|[^"\\])*"|\'(?:\'\'|[^\'])*\'')
+_DIRECTIVE = late(r"\{\{|\{%")
 
 _NO_START = "did not find expected <document start>"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.site import Site
@@ -23,8 +24,7 @@ UNTOLD = AWAITED | {Deed.CREATE, Deed.SKIP}
 """What is not a unit's own, or not there."""
 
 
-@dataclass(slots=True)
-class Story:
+class Story(msgspec.Struct):
     """What is known of one unit, besides where its steps are."""
 
     spot: Spot
@@ -34,7 +34,7 @@ class Story:
     reason: str = ""
     sentence: str = ""
     by_gate: bool = False
-    gating: set[str] = field(default_factory=set)
+    gating: set[str] = msgspec.field(default_factory=set)
     """Its steps whose gates were begun."""
     busy: bool = False
     again: bool = False
@@ -48,7 +48,7 @@ class Story:
     told: Ms = Ms(0)
     done: bool = False
     """Its end is told."""
-    verdicts: dict[Spot, Verdict] = field(default_factory=dict)
+    verdicts: dict[Spot, Verdict] = msgspec.field(default_factory=dict)
     """Of objects that have changed since they were judged."""
     extra: tuple[ObjectAccount, ...] = ()
     """What it has brought, Git no longer has, and nobody prunes."""

@@ -9,7 +9,6 @@ object may approve, and needs no right to write records.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -28,8 +27,7 @@ class _ApprovalMap(msgspec.Struct):
     data: dict[str, str] = {}
 
 
-@dataclass(slots=True)
-class Approvals:
+class Approvals(msgspec.Struct):
     """The approvals of the clusters in which something of ours waits for one."""
 
     text_of: Callable[[UnitId], str]
@@ -37,10 +35,10 @@ class Approvals:
     given: frozenset[UnitId] = frozenset()
     """Units that whoever began the rollout approves."""
     namespace: str = NAMESPACE
-    _known: dict[Spot, str] = field(default_factory=dict)
+    _known: dict[Spot, str] = msgspec.field(default_factory=dict)
     """By approval, the text that it is of."""
-    _waiting: dict[Spot, UnitId] = field(default_factory=dict)
-    _watched: set[str] = field(default_factory=set)
+    _waiting: dict[Spot, UnitId] = msgspec.field(default_factory=dict)
+    _watched: set[str] = msgspec.field(default_factory=set)
 
     def wait(self, unit: UnitId, cluster: str) -> Errand[UnitId | Refusal | None]:
         """Look for the approval of a unit, and for as long as the rollout lasts for later ones."""

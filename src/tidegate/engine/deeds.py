@@ -65,9 +65,7 @@ class Deeds:
         match command:
             case words.CheckStep():
                 self._begun.add(command.step)
-                self._errands.run(
-                    self._check(site.steps[command.step], command.failure), self._hear
-                )
+                self._errands.run(self._check(command), self._hear)
             case words.Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
@@ -186,9 +184,10 @@ class Deeds:
             case words.Verify():
                 self._verify(command)
 
-    def _check(self, step: Step, failure: EntryEnd | None) -> Errand[words.Checked]:
+    def _check(self, command: words.CheckStep) -> Errand[words.Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
         site = self._site
+        step = site.steps[command.step]
         spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
         unserved = yield from self._bring_into_view(spots, brought_kinds(items_of(step)))
         if unserved is not None:
@@ -197,11 +196,11 @@ class Deeds:
         for fault in (yield from site.inspector.faults(examined, late=True)):
             return words.Checked(step.id, trouble=named_trouble(fault))
         writes = any(map(site.is_written, examined)) or site.ledgers.opens(step)
-        if writes and (yield from site.take(step.unit)):
+        if writes and (yield from self._take_for(command)):
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
-            return (yield from self._check(step, failure))
-        unentered = yield from self._announce(step, failure, writes=writes)
+            return (yield from self._check(command))
+        unentered = yield from self._announce(step, command.failure, writes=writes)
         if unentered is not None:
             return words.Checked(step.id, trouble=unentered)
         for spot in spots:
@@ -209,6 +208,13 @@ class Deeds:
             if live is not None:
                 self._hear((yield from site.judge(spot, live)))
         return words.Checked(step.id, site.stand(step))
+
+    def _take_for(self, command: words.CheckStep) -> Errand[bool]:
+        """Hold the unit before something of a step is written. True: what we know of it is old."""
+        unit = self._site.steps[command.step].unit
+        if command.enters:
+            self._site.holds[unit].enter()
+        return (yield from self._site.take(unit))
 
     def _announce(
         self, step: Step, failure: EntryEnd | None, *, writes: bool

@@ -10,7 +10,6 @@ finds its own Lease knows that nobody has taken anything from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import msgspec
@@ -67,8 +66,7 @@ class Lease(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-@dataclass(slots=True)
-class Heartbeat:
+class Heartbeat(msgspec.Struct):
     """Our own Lease in one cluster."""
 
     cluster: str
@@ -76,7 +74,7 @@ class Heartbeat:
     namespace: str = NAMESPACE
     life: int = 0
     """Counts up when the Lease turns out to be gone: what was held before is not ours any more."""
-    wishes: dict[str, Wish] = field(default_factory=dict)
+    wishes: dict[str, Wish] = msgspec.field(default_factory=dict)
     """What others want of us, by the name of the unit's record."""
     is_used: bool = False
     """It may be there."""

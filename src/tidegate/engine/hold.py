@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+import msgspec
 
 from tidegate.engine.heartbeat import Wish
 from tidegate.engine.neighbours import Keeping, Neighbour
@@ -39,8 +40,7 @@ class OvertakenError(ClusterError):
     exit_code = 6
 
 
-@dataclass(slots=True)
-class UnitHold:
+class UnitHold(msgspec.Struct):
     """What the rollout of one unit keeps in its cluster."""
 
     unit: UnitId
@@ -52,9 +52,9 @@ class UnitHold:
     """The digest of what the unit is to become."""
     source: str = ""
     """Where that lies."""
-    refs: dict[Ref, None] = field(default_factory=dict)
+    refs: dict[Ref, None] = msgspec.field(default_factory=dict)
     """The objects that may be written, in the order in which they became known."""
-    hooks: set[Ref] = field(default_factory=set)
+    hooks: set[Ref] = msgspec.field(default_factory=set)
     """Those of the present plan."""
     begun: Ms | None = None
     looked: int = 0
@@ -73,8 +73,10 @@ class UnitHold:
     """The life of our heartbeat in which it was taken."""
     _told: str = ""
     """The plan that the record names since we wrote it last."""
-    _counted: tuple[int, str] = (0, "")
-    """So many of these does the journal name, and this is the text it speaks of."""
+    _enters: bool = False
+    """It has its slot: the journal is to say so before anything is written."""
+    _counted: tuple[int, str, bool] = (0, "", False)
+    """So many of these does the journal name, the text it speaks of, and whether it has a slot."""
     _has_counted: bool = False
     """The record has named our objects in this rollout."""
     _said: str = ""
@@ -83,7 +85,11 @@ class UnitHold:
     def intend(self, text: str) -> None:
         """Bring another text from now on."""
         if text != self.text:
-            self.text, self.hooks, self.begun = text, set(), None
+            self.text, self.hooks, self.begun, self._enters = text, set(), None, False
+
+    def enter(self) -> None:
+        """Have who comes after us know that the unit has one of its group's slots."""
+        self._enters = True
 
     def begin(self, now: Ms) -> Ms:
         """When the rollout of this text began: now, unless one is taken up again.
@@ -101,7 +107,11 @@ class UnitHold:
     def is_taken(self, now: Ms) -> bool:
         """Whether its objects may be written."""
         is_good = self.is_ours and not self.leaving and self.keeping.heartbeat.is_good(now)
-        return is_good and self._counted == (len(self.refs), self.text)
+        return is_good and self._counted == self._countable
+
+    @property
+    def _countable(self) -> tuple[int, str, bool]:
+        return len(self.refs), self.text, self._enters
 
     def take(self, now: Now) -> Errand[None]:
         """Hold the unit, and count its objects as its own before they are written.
@@ -139,7 +149,7 @@ class UnitHold:
     def _seize(self, now: Now) -> Errand[None]:
         """Make the record ours, over what we know of it."""
         heartbeat, record = self.keeping.heartbeat, self.record
-        life, known, self._counted = heartbeat.life, record.epoch, (0, "")
+        life, known, self._counted = heartbeat.life, record.epoch, (0, "", False)
         record.claim(heartbeat.holder)
         self.tried = True
         if record.is_large(self.refs) or record.earlier_hooks(self.text):
@@ -153,8 +163,10 @@ class UnitHold:
             yield from self._bear(refused, "writing", now)
 
     def _count(self, now: Now) -> Errand[Outcome | None]:
-        known = (len(self.refs), self.text)
+        known = self._countable
         begun = now() if self.begun is None else self.begun
+        if self._enters:
+            self.record.enter(self.text)
         self.record.expect(
             self.plan,
             self.refs,

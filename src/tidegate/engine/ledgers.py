@@ -8,7 +8,6 @@ how it ended behind the last gate. Who is killed in between is known by the entr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -32,15 +31,14 @@ NAMESPACE = Kind("", "v1", "Namespace")
 PASSED = EntryEnd(passed=True)
 
 
-@dataclass(slots=True)
-class _OpenLedger:
+class _OpenLedger(msgspec.Struct):
     """What stands in the ledger of a unit, and what is to be entered."""
 
     unit: PlannedUnit
     place: LedgerPlace
     keeper: Bookkeeper
     entries: tuple[Live, ...] = ()
-    entering: Entering = field(default_factory=lambda: Entering(Action.KEEP))
+    entering: Entering = msgspec.field(default_factory=lambda: Entering(Action.KEEP))
     begun: bool = False
     ended: bool = False
     remedies: bool = False

@@ -6,7 +6,6 @@ A process is seen once for all units that it holds, and by our own clock only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -32,8 +31,7 @@ from tidegate.world.facts import Done, Missing, Outcome
 from tidegate.world.refusals import refusal_error
 
 
-@dataclass(slots=True)
-class Neighbour:
+class Neighbour(msgspec.Struct):
     """What we have seen of another process."""
 
     mark: tuple[str, str, int] = ("", "", 0)
@@ -44,12 +42,11 @@ class Neighbour:
     """When we first saw the process at all."""
     dead_at: Ms | None = None
     """It was dead at this moment, and could hold nothing that was written before."""
-    asked: dict[str, Wish] = field(default_factory=dict)
+    asked: dict[str, Wish] = msgspec.field(default_factory=dict)
     """What it has been asked for, by the names of records."""
 
 
-@dataclass(slots=True)
-class Rivals:
+class Rivals(msgspec.Struct):
     """Processes with other plans for our units: one of two gives way to the other, everywhere.
 
     Who is asked gives way. Two that have asked each other go by their names, so that both come to
@@ -57,8 +54,8 @@ class Rivals:
     """
 
     ours: str
-    _asked: set[str] = field(default_factory=set)
-    _yielded: set[str] = field(default_factory=set)
+    _asked: set[str] = msgspec.field(default_factory=set)
+    _yielded: set[str] = msgspec.field(default_factory=set)
 
     def ask(self, holder: str) -> None:
         """Note it before they can know, so that neither takes the other for the one who asks."""
@@ -75,13 +72,12 @@ class Rivals:
         return holder in self._yielded
 
 
-@dataclass(slots=True)
-class Neighbours:
+class Neighbours(msgspec.Struct):
     """The other processes at work in one cluster, each seen once for all units."""
 
     cluster: str
     namespace: str = NAMESPACE
-    known: dict[str, Neighbour] = field(default_factory=dict)
+    known: dict[str, Neighbour] = msgspec.field(default_factory=dict)
 
     def is_dead(self, holder: str, since: Ms) -> bool:
         """Whether it holds nothing of what was there at a moment."""
@@ -135,14 +131,13 @@ FEW = 4
 """So many records are asked for by their names; more are listed."""
 
 
-@dataclass(slots=True)
-class Keeping:
+class Keeping(msgspec.Struct):
     """By unit, `waiting` are the records that somebody else holds and we want."""
 
     heartbeat: Heartbeat
     neighbours: Neighbours
     rivals: Rivals
-    waiting: dict[str, Record] = field(default_factory=dict)
+    waiting: dict[str, Record] = msgspec.field(default_factory=dict)
     looked: Ms = Ms(0)
 
     def look(self, record: Record, now: Now) -> Errand[Neighbour | None]:

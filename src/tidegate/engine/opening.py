@@ -50,7 +50,7 @@ class Opening(msgspec.Struct, frozen=True):
     due: tuple[UnitId, ...] = ()
     """The units with something to do, but for those at fault."""
     under_way: tuple[UnitId, ...] = ()
-    """Those of which something was brought whose gate has not opened yet."""
+    """Those that have their slots, or of which something waits for its gate."""
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
@@ -95,9 +95,13 @@ def _open(site: Site, asked: Plan) -> Errand[Opening]:
         due = {}
     taken = [] if faults else taken_over(site, examined)
     able = tuple(name for name in due if name not in wrong)
-    under_way = dict.fromkeys(one[0].unit for one in examined if _is_awaited(site, one))
-    begun = tuple(name for name in able if name in under_way)
+    awaited = {one[0].unit for one in examined if _is_awaited(site, one)}
+    begun = tuple(name for name in able if name in awaited or _has_entered(site, name))
     return Opening(asked, plan, faults, taken, able, begun)
+
+
+def _has_entered(site: Site, unit: UnitId) -> bool:
+    return site.holds[unit].record.has_entered(site.examiner.units[unit].digest)
 
 
 def _is_awaited(site: Site, examined: Examined) -> bool:

@@ -169,6 +169,10 @@ class Record:
     def _is_under_way(self, text: str) -> bool:
         return self._head.text == text != self._head.done
 
+    def has_entered(self, text: str) -> bool:
+        """Whether the unit got its slot for this text, and has not come to its end."""
+        return self._is_under_way(text) and self._head.entered == text
+
     def earlier_hooks(self, text: str) -> list[Ref]:
         """The hooks of a rollout of another text that was not brought to its end."""
         if self._is_under_way(text) or self._head.done == self._head.text:
@@ -221,6 +225,10 @@ class Record:
             parts=parts,
         )
         self._dirty.update(range(max(1, parts)))
+
+    def enter(self, text: str) -> None:
+        """The unit has its slot for this text."""
+        self._head = msgspec.structs.replace(self._head, entered=text)
 
     def finish(self, text: str) -> None:
         """A rollout of this text has passed."""

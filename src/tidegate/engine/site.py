@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
@@ -31,8 +32,7 @@ from tidegate.world.refusals import refusal_error
 MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a rollout is run. `holder` names this very run in leases; no other has this name."""
 
     holder: str
@@ -42,7 +42,7 @@ class Settings:
     only_looks: bool = False
     """It ends before anything is done, and has told what would be refused."""
     preflight: Preflight = Preflight.LOCAL
-    left_out: Mapping[UnitId, str] = field(default_factory=dict)
+    left_out: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     """Units of which it is known beforehand that nothing can be done, and why."""
     approved: frozenset[UnitId] = frozenset()
     """Units that need nobody else's approval."""

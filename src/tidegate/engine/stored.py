@@ -42,8 +42,9 @@ class StoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
 class Head(msgspec.Struct, frozen=True):
     """`text` is the digest of what a rollout is bringing, `done` of the last that passed.
 
-    `source` is where the text lies, `kin` who brings the unit. `turn` counts how often the unit was
-    taken. The entries are here while there are no parts.
+    `entered` is that of a text for which the unit got one of its group's slots. `source` is where
+    the text lies, `kin` who brings the unit. `turn` counts how often the unit was taken. The
+    entries are here while there are no parts.
     """
 
     role: ClassVar[str] = "head"
@@ -56,6 +57,7 @@ class Head(msgspec.Struct, frozen=True):
     kin: Kin | None = None
     begun: Ms = Ms(0)
     done: str = ""
+    entered: str = ""
     parts: int = 0
     entries: tuple[StoredLine, ...] = ()
 

@@ -264,11 +264,13 @@ class Refresh(msgspec.Struct, frozen=True):
 class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet.
 
-    `failure`: how its unit has failed, where the step is there for that.
+    `failure`: how its unit has failed, where the step is there for that. `enters`: its unit has one
+    of the slots of its group, and keeps it until it has come to its end.
     """
 
     step: str
     failure: EntryEnd | None = None
+    enters: bool = False
 
 
 class Foresee(msgspec.Struct, frozen=True):

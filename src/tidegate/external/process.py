@@ -15,9 +15,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
 from tidegate.external.tools import find_program
@@ -38,8 +39,7 @@ INHERITED = frozenset(
 OUT_OF_MEMORY = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a program may use.
 
     `memory` bounds what each of its processes may write to (RLIMIT_DATA). Address space is not
@@ -52,8 +52,7 @@ class Limits:
     output: int = 64 * MIB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What to run. `env` comes on top of the few variables that every program gets.
 
     With `shares_terminal` it reads our stdin, writes to our stderr, and may ask questions there.
@@ -61,24 +60,29 @@ class Command:
     """
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     cwd: Path | None = None
-    stdin: bytes = field(default=b"", repr=False)
+    stdin: bytes = b""
     shares_terminal: bool = False
     accepts: frozenset[int] = frozenset({0})
+
+    def __repr__(self) -> str:
+        return f"Command({self.argv})"
 
     @property
     def name(self) -> str:
         return self.argv[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(msgspec.Struct, frozen=True):
     """How a program ended: its exit code, all of its stdout, the end of its stderr."""
 
     code: int
-    stdout: bytes = field(repr=False)
-    stderr: bytes = field(repr=False)
+    stdout: bytes
+    stderr: bytes
+
+    def __repr__(self) -> str:
+        return f"Ran({self.code})"
 
 
 async def run(command: Command, *, limits: Limits | None = None) -> Ran:

@@ -29,12 +29,13 @@ from tidegate.external.process import (
 )
 from tidegate.external.serving import HEADER, STDIN, framed
 from tidegate.model.moment import MINUTE, SECOND
+from tidegate.model.patterns import late
 
 START_LIMIT = MINUTE
 STDERR_KEPT = 16 * 1024
 
 # How runtimes begin their last words; what follows in Go is pages of stack.
-_LAST_WORDS = re.compile(
+_LAST_WORDS = late(
     rb"^(?:fatal error|panic|runtime|Fatal Python error|\w*Error): .+$", re.MULTILINE
 )
 

@@ -7,9 +7,7 @@ is of the platform: operators with their definitions, namespaces, classes, issue
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import structs
@@ -32,6 +30,7 @@ from tidegate.model.absence import Absence, Lacking
 from tidegate.model.graph import Asker, LackKind, MissingThing
 from tidegate.model.objects import Kind, Ref, Served, identity
 from tidegate.model.operators import Effect, Operator
+from tidegate.model.patterns import late
 from tidegate.model.plan import Plan
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
@@ -48,7 +47,7 @@ KEYS = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
 """How Secrets are called that open others."""
 DECRYPTION = "decryption"
 SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
-WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
+WIDE = late(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Kinds of which nobody knows the scope are cluster-wide if their names say so."""
 NOBODY = Kind("", "", "")
 MOST_READ = 500
@@ -90,8 +89,7 @@ def _rank(one: Absence) -> tuple[str, int, str, str, str, str, str]:
     return one.cluster, order, ref.kind.group, ref.kind.name, ref.namespace, ref.name, one.part
 
 
-@dataclass(slots=True)
-class _Survey:
+class _Survey(msgspec.Struct):
     """Looks for what is absent from one cluster."""
 
     cluster: str
@@ -99,10 +97,10 @@ class _Survey:
     operators: dict[str, Operator]
     brought: BroughtObjects
     lacks: tuple[MissingThing, ...]
-    _places: dict[Ref, Place | None] = field(default_factory=dict)
-    _served: dict[KindName, tuple[Served, ...]] = field(default_factory=dict)
-    _workloads: list[Body] = field(default_factory=list)
-    _bodies: dict[Ref, Body] = field(default_factory=dict)
+    _places: dict[Ref, Place | None] = msgspec.field(default_factory=dict)
+    _served: dict[KindName, tuple[Served, ...]] = msgspec.field(default_factory=dict)
+    _workloads: list[Body] = msgspec.field(default_factory=list)
+    _bodies: dict[Ref, Body] = msgspec.field(default_factory=dict)
 
     async def look(self, session: Session) -> list[Absence]:
         for one in await session.kinds(self.cluster):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import getpass
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+import msgspec
 
 from tidegate.engine.approvals import approval
 from tidegate.engine.stored import NAMESPACE, Head, list_heads, read_head, resource_name
@@ -20,8 +21,7 @@ from tidegate.world.facts import is_refusal
 from tidegate.world.refusals import refusal_error
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedUnit:
+class ApprovedUnit(msgspec.Struct, frozen=True):
     """A unit that may go on, in which cluster it is rolled out, and for which text."""
 
     unit: str
@@ -29,8 +29,7 @@ class ApprovedUnit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
+class _Recorded(msgspec.Struct, frozen=True):
     """What a cluster remembers of a unit that was asked for."""
 
     unit: str

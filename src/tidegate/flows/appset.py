@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.errors import Place, PlanError
 from tidegate.flows.discover import find_sets
@@ -14,8 +15,7 @@ from tidegate.model.finding import Finding
 from tidegate.report.sets import SetRow
 
 
-@dataclass(frozen=True, slots=True)
-class SetsOfFile:
+class SetsOfFile(msgspec.Struct, frozen=True):
     """All that was generated, in the order of the sets and their generators."""
 
     rows: tuple[SetRow, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -20,8 +19,7 @@ from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit, UnitId
 
 
-@dataclass(frozen=True, slots=True)
-class BroughtUnits:
+class BroughtUnits(msgspec.Struct, frozen=True):
     """All units of a plan."""
 
     ids: frozenset[UnitId]
@@ -46,8 +44,7 @@ class BroughtUnits:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownKinds:
+class KnownKinds(msgspec.Struct, frozen=True):
     """The kinds of a cluster, by group and name: those it serves, and those without namespaces."""
 
     served: frozenset[tuple[str, str]]

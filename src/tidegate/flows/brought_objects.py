@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +22,7 @@ Body = dict[str, Json]
 KindName = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class BroughtObjects:
+class BroughtObjects(msgspec.Struct, frozen=True):
     """What the units of one cluster bring to it."""
 
     objects: tuple[tuple[Ref, Body], ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
 
 from tidegate.documents import Document, find_places, read
@@ -44,7 +43,7 @@ def _findings(
     if document in there:
         places = find_places(content, [(document, flaw.path) for flaw in flaws])
     else:
-        places = tuple(replace(document.place, field=path_text(flaw.path)) for flaw in flaws)
+        places = tuple(document.place.at(path_text(flaw.path)) for flaw in flaws)
     return map(_finding, [document] * len(flaws), flaws, places)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.flux.part import CURRENT
 from tidegate.dialect.units import is_own_kind
 from tidegate.flows.discover.families import Member
+from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Kind, Ref, as_served
@@ -37,14 +38,14 @@ async def settle_checks(
             continue
         kinds = {one.kind: None for one in await session.kinds(unit.destination.cluster)}
         listed = tuple(_served(ref, kinds, brought) for ref in unit.policy.listed)
-        pairs = zip(unit.policy.listed, listed, strict=True)
-        findings += [_told(unit, old, new) for old, new in pairs if old != new]
+        pairs = enumerate(zip(unit.policy.listed, listed, strict=True))
+        findings += [_told(unit, at, old, new) for at, (old, new) in pairs if old != new]
         strange = [one for one in listed if _is_strange(one, unit, parents, kinds)]
         findings += [_unwaited(unit, one) for one in strange]
         kept = tuple(one for one in listed if one not in strange)
         policy = msgspec.structs.replace(unit.policy, listed=kept)
         settled.append(replace(member, unit=msgspec.structs.replace(unit, policy=policy)))
-    return settled, findings
+    return settled, [*SourceFiles(session.tree).of_findings(findings)]
 
 
 def _brought(members: Iterable[Member]) -> dict[GroupKind, Kind]:
@@ -84,19 +85,20 @@ def _unwaited(unit: Unit, ref: Ref) -> Finding:
         code="flux.uncheckable",
         severity=Severity.WARNING,
         sentence=f"`{unit.id}` does not wait for {ref}",
-        where=unit.where and replace(unit.where, field="spec.healthChecks"),
+        where=unit.where and unit.where.at("spec.healthChecks"),
         why="another unit brings it, and its kind is not served in this cluster",
         fix="depend on that unit with `dependsOn`",
     )
 
 
-def _told(unit: Unit, old: Ref, new: Ref) -> Finding:
-    where = unit.where and replace(unit.where, field="spec.healthChecks")
+def _told(unit: Unit, at: int, old: Ref, new: Ref) -> Finding:
+    where = unit.where and unit.where.at(f"spec.healthChecks[{at}].apiVersion")
     return Finding(
         code="flux.check",
         severity=Severity.WARNING,
-        sentence=f"`{unit.id}` lists {old} in the version `{old.kind.api_version}`",
+        sentence=f"a health check names `{old.kind.api_version}` of {old.kind.name}, which is not"
+        " served",
         where=where,
-        why="it is not served, and Flux looks for the group and the kind alone",
+        why="Flux looks for the group and the kind alone, and finds it all the same",
         fix=f"write `{new.kind.api_version}`",
     )

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.errors import foreign
 from tidegate.flows.rendering.workshop import KeptSecret
+from tidegate.knowledge.settings import has_open_keys
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import mapping
 from tidegate.world.ask import ask
@@ -36,7 +37,10 @@ class ClusterSecrets:
     async def _read(self, ref: Ref) -> KeptSecret:
         (found,) = await ask(self._world, Get(ref), cluster=self._cluster)
         if isinstance(found, Done) and found.live is not None:
-            data = mapping(msgspec.json.decode(found.live.body), "data")
+            body = msgspec.json.decode(found.live.body)
+            if has_open_keys(body):
+                return KeptSecret(None, "given by its name alone")
+            data = mapping(body, "data")
             return KeptSecret({name: _decoded(part) for name, part in data.items()})
         if isinstance(found, Missing) or not is_refusal(found):
             return KeptSecret(None, "not in the cluster")

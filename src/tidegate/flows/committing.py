@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import Place, ScenarioError
 from tidegate.files import StrayPathError, follow
@@ -19,8 +21,7 @@ from tidegate.model.rendering import NOWHERE
 GIT = ".git"
 
 
-@dataclass(frozen=True, slots=True)
-class Commits:
+class Commits(msgspec.Struct, frozen=True):
     """A repository and what comes into it. What it is by then is put together in a `folder`."""
 
     root: Path

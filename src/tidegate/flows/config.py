@@ -73,6 +73,8 @@ def without_ignored(files: Iterable[str], root: Path, config: Config) -> tuple[s
     """The files below `root` that are looked at. Patterns are seen from their file."""
     below, above = Path(config.folder).parts[1:], root.resolve().as_posix().strip("/")
     rules = read_rules("\n".join(one.text for one in config.ignore), below)
+    if not rules:
+        return tuple(files)
     return tuple(one for one in files if not is_ignored(f"{above}/{one}", rules))
 
 

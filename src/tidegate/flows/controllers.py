@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.masters import MASTERS, SOURCES, is_held
 from tidegate.dialect.requests import (
@@ -49,8 +49,7 @@ PATIENCE = Ms(5 * MINUTE)
 RESOURCE_PARTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LivingObject:
+class LivingObject(msgspec.Struct, frozen=True):
     """An own object that lives, and where."""
 
     id: UnitId
@@ -70,8 +69,7 @@ class LivingObject:
         return f"{self.id.kind} {self.id.name} in {self.id.namespace} namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """What a controller has answered to whom it was asked about."""
 
     id: UnitId

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from tidegate.model.objects import Kind
+from tidegate.model.patterns import late
 from tidegate.schema.builtin import served_kinds
 
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+NAME = late(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def may_be_custom(kind: Kind) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -32,8 +31,7 @@ from tidegate.plan.pruning import Stale
 from tidegate.world.exchange import Exchange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
     """The plan that ends a unit, what goes by it, and what stays by its own word.
 
     `asking`: those of them that would go if somebody agreed. `is_under_way`: the same deletion was
@@ -64,8 +62,7 @@ class Deletion:
         return any(has_hooks(step) for step in self.plan.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Deletions:
+class Deletions(msgspec.Struct, frozen=True):
     """The plan that ends all units, and what it is for each of them."""
 
     plan: Plan

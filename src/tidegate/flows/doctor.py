@@ -18,11 +18,12 @@ from tidegate.errors import ProcessError, RenderError, foreign
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.patterns import late
 from tidegate.render.kustomize import find_tool
 
 PATIENCE = Limits(time=Ms(10 * SECOND))
 # kubectl says its own version before that of its kustomize.
-_VERSION = re.compile(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
+_VERSION = late(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
 class Checkup(msgspec.Struct, frozen=True):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
@@ -48,8 +48,7 @@ WISHES = (
 """What is done to all units where somebody asks for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The families that are meant, and what is to be said of the repository.
 
     `opaque`: units that cannot be looked into, and are taken to be well. `settings`: what the real
@@ -60,8 +59,8 @@ class Found:
     findings: tuple[Finding, ...] = ()
     are_alternatives: bool = False
     opaque: frozenset[UnitId] = frozenset()
-    settings: Mapping[str, Switch] = field(default_factory=dict)
-    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
+    settings: Mapping[str, Switch] = msgspec.field(default_factory=dict)
+    scan: Scan = msgspec.field(default_factory=lambda: Scan(NOWHERE, ()))
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed, scripts: LuaRules) -> Found:
@@ -212,10 +211,7 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     """What is pointed at as it is now, for the clusters of a session."""
     target, setting = session.target, session.setting
     known = target.contexts
-    if target.simulation is None:
-        asked = ClusterSecrets(session.world, next(iter(known)))
-        setting = replace(setting, ask_secret=asked)
-
+    setting = replace(setting, ask_secret=ClusterSecrets(session.world, next(iter(known))))
     releases = ClusterReleases(session.world, known, next(iter(known)))
     setting = replace(setting, ask_release=releases)
 

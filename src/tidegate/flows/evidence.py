@@ -5,9 +5,7 @@ It is asked once, after the end, and never keeps anyone long: what does not answ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -18,6 +16,7 @@ from tidegate.flows.wiring import why_unserved
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.labels import write_labels
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
+from tidegate.model.patterns import late
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.report.rollout.course import Course
@@ -47,23 +46,22 @@ MOST_READ = 500
 """How many objects of a namespace are looked through."""
 OPENING = frozenset({"ContainerCreating", "PodInitializing"})
 """What waiting containers say that are only not begun yet."""
-CREATED = re.compile(r"Created pod: (\S+)")
+CREATED = late(r"Created pod: (\S+)")
 """How controllers tell of a pod; one that is deleted is remembered by its Events alone."""
 
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Background:
+class Background(msgspec.Struct, frozen=True, kw_only=True):
     """What is known besides the cluster: what was to be done, and what operators do.
 
     `discretion` knows what must not be said. `behind`: the world behind the door; a simulated one
     can be looked into.
     """
 
-    plan: Plan = field(default_factory=lambda: Plan.of(Fragment()))
-    catalogue: KnownRows = field(default_factory=lambda: KnownRows({}, {}))
-    discretion: Discretion = field(default_factory=Discretion)
+    plan: Plan = msgspec.field(default_factory=lambda: Plan.of(Fragment()))
+    catalogue: KnownRows = msgspec.field(default_factory=lambda: KnownRows({}, {}))
+    discretion: Discretion = msgspec.field(default_factory=Discretion)
     behind: World | None = None
 
 

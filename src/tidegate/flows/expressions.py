@@ -8,9 +8,9 @@ of both units is known, and so is the status that a ready one has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import Place, foreign
 from tidegate.flows.discover.families import Family, Member
@@ -53,13 +53,12 @@ NOT_SAID: Body = {"conditions": []}
 STALLED = "Flux stops at that, and tries again when the text is another"
 
 
-@dataclass(slots=True)
-class Tried:
+class Tried(msgspec.Struct):
     """What came of the expressions of some units."""
 
     members: list[Member]
-    findings: list[Finding] = field(default_factory=list)
-    stuck: dict[UnitId, str] = field(default_factory=dict)
+    findings: list[Finding] = msgspec.field(default_factory=list)
+    stuck: dict[UnitId, str] = msgspec.field(default_factory=dict)
     """Those that never begin, or never come to an end, and why."""
 
 
@@ -189,7 +188,7 @@ def _here(unit: UnitId) -> UnitId:
 
 
 def _field(where: Place | None, name: str) -> Place | None:
-    return where and replace(where, field=f"{where.field}.{name}")
+    return where and where.at(f"{where.field}.{name}")
 
 
 def _uncompiled(where: Place | None, problem: str) -> Finding:

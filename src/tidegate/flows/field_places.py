@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -73,19 +73,18 @@ class SourceFile:
 
 def _moved(finding: Finding, place: Place) -> Finding:
     said = finding.where.field if finding.where else ""
-    return msgspec.structs.replace(finding, where=replace(place, field=said))
+    return msgspec.structs.replace(finding, where=place.at(said))
 
 
 def _named(document: Document) -> tuple[str, str]:
     return text(document.body, "kind"), text(document.body, "metadata", "name")
 
 
-@dataclass(slots=True)
-class SourceFiles:
+class SourceFiles(msgspec.Struct):
     """The files of one tree, each read once. What lies elsewhere is empty."""
 
     root: Path
-    _files: dict[str, SourceFile] = field(default_factory=dict)
+    _files: dict[str, SourceFile] = msgspec.field(default_factory=dict)
 
     def file(self, name: str) -> SourceFile:
         if name not in self._files:
@@ -94,11 +93,11 @@ class SourceFiles:
 
     def at_field(self, place: Place, told: str) -> Place:
         """The line of a field, as servers name it, of the object that begins at a place."""
-        told_place = replace(place, field=told)
+        told_place = place.at(told)
         found = self._field(told_place)
         if found is None:
             return told_place
-        return replace(find_place(self.file(place.name).content, *found), field=told)
+        return find_place(self.file(place.name).content, *found).at(told)
 
     def of_event(self, event: Event) -> Event:
         """The event with the place of its field in the place of that of its object."""
@@ -111,7 +110,7 @@ class SourceFiles:
             at = file.in_template(event.ref.kind.name, event.ref.name, path)
         else:
             at = self.at_field(place, event.field)
-        return msgspec.structs.replace(event, where=str(replace(at, field="")))
+        return msgspec.structs.replace(event, where=str(at.at("")))
 
     def of_finding(self, finding: Finding, document: Document) -> Finding:
         """What is said of an object, at the line of its field."""
@@ -123,7 +122,7 @@ class SourceFiles:
             found = file.in_template(*_named(document), path_in(document.body, place.field))
         else:
             found = self.at_field(place, place.field)
-        return msgspec.structs.replace(finding, where=replace(found, field=place.field))
+        return msgspec.structs.replace(finding, where=found.at(place.field))
 
     def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The findings, each at the line of its field; a file is looked through once for all."""

@@ -12,7 +12,6 @@ is there, the release is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -51,7 +50,7 @@ async def with_ends(planned: Planned, session: Session) -> Planned:
             leaving += end.units
             formers[end.units[0].id] = unit.id
             findings.append(_told(unit, terms))
-    return replace(
+    return structs.replace(
         planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving), formers=formers
     )
 

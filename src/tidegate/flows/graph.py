@@ -9,10 +9,10 @@ async with open_found(pointed, target, setting) as (session, found):
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.units import READERS
 from tidegate.errors import PlanError, WordsError, foreign
@@ -48,8 +48,7 @@ UNWEIGHED = Ms(0)
 MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphQuestion:
+class GraphQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants to know of a graph: all of it, or some units, or one of two ways."""
 
     units: tuple[str, ...] = ()
@@ -57,8 +56,7 @@ class GraphQuestion:
     why: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Graphed:
+class Graphed(msgspec.Struct, frozen=True):
     """A graph, and the plan whose order it has.
 
     `circle`: why units cannot be put in order, where they cannot; the plan is then without what

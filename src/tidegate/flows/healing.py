@@ -9,7 +9,6 @@ The pause before an attempt counts from the end of the unit's last sync, and gro
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,8 +36,7 @@ Sync = Callable[[Plan], Awaitable[Result]]
 """Rolls out a part of a plan."""
 
 
-@dataclass(slots=True)
-class _Unit:
+class _Unit(msgspec.Struct):
     """A unit behind its rollout."""
 
     unit: PlannedUnit
@@ -63,8 +61,7 @@ class _Unit:
         return Ms(self.ended + self.unit.policy.semantics.heal_pause(self.attempts))
 
 
-@dataclass(slots=True)
-class Healing:
+class Healing(msgspec.Struct):
     """Looks after the objects that a rollout has brought, until a moment."""
 
     plan: Plan
@@ -72,10 +69,10 @@ class Healing:
     sandbox: Sandbox
     sync: Sync
     until: Ms
-    _units: dict[UnitId, _Unit] = field(default_factory=dict)
-    _items: dict[Spot, tuple[PlannedUnit, Item]] = field(default_factory=dict)
-    _open: dict[Spot, Drift] = field(default_factory=dict)
-    _closed: list[Drift] = field(default_factory=list)
+    _units: dict[UnitId, _Unit] = msgspec.field(default_factory=dict)
+    _items: dict[Spot, tuple[PlannedUnit, Item]] = msgspec.field(default_factory=dict)
+    _open: dict[Spot, Drift] = msgspec.field(default_factory=dict)
+    _closed: list[Drift] = msgspec.field(default_factory=list)
 
     async def run(self, events: Iterable[Event]) -> tuple[Drift, ...]:
         """All that drifted, in the order of its times."""

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -60,8 +59,7 @@ class FileVerdict(msgspec.Struct, frozen=True):
     script: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileJudge:
+class FileJudge(msgspec.Struct, frozen=True):
     """All rules: those of one dialect, and the user's own with the workers that run them.
 
     `expressions` are those of the repository that each file lies in, by its name.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.entering import Found
@@ -24,8 +26,7 @@ ENDS = ("Complete", "Failed", "Suspended")
 """Conditions of a Job that say how it stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rerunning:
+class Rerunning(msgspec.Struct, frozen=True):
     """What is run again, what waits behind it, and the plan of both."""
 
     planned: Planned

@@ -8,7 +8,6 @@ expression goes back; what it says of an object does not, for it quotes what is 
 from __future__ import annotations
 
 import os
-import re
 import resource
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,6 +19,7 @@ import msgspec
 from tidegate.external.serving import serve
 from tidegate.model.ignoring import Path, Paths
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 KEPT = 256
 DESCRIPTORS = 4
@@ -27,7 +27,7 @@ DESCRIPTORS = 4
 NO_PATH = "Invalid path expression"
 """How jq begins to say that an expression makes values instead of naming places."""
 NOT_A_PATH = "it makes values, and names no place where one stands"
-CHOOSES = re.compile(r"//|\b(?:if|catch)\b")
+CHOOSES = late(r"//|\b(?:if|catch)\b")
 """What makes a value in one object may name a place in another."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -39,20 +38,18 @@ LOOKED_AT = (POD, EVENT, JOB, REPLICA_SET, *WORKLOADS, CONFIG_MAP)
 NAME = "learned"
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedProfile:
+class LearnedProfile(msgspec.Struct, frozen=True):
     """A profile file, and what is to be said of how it came about."""
 
     document: dict[str, Json]
     notes: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Heap:
+class _Heap(msgspec.Struct):
     """Objects of a cluster, and what of it may not be seen."""
 
-    bodies: list[dict[str, Json]] = field(default_factory=list)
-    unseen: list[str] = field(default_factory=list)
+    bodies: list[dict[str, Json]] = msgspec.field(default_factory=list)
+    unseen: list[str] = msgspec.field(default_factory=list)
 
 
 def learn_from_file(path: Path, operators: Path | None = None) -> LearnedProfile:

@@ -6,8 +6,9 @@ What a cluster says of them is read beside that, where one is chosen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+
+import msgspec
 
 from tidegate.dialect.requests import revision_of, source_of
 from tidegate.dialect.tracking import owner_of
@@ -53,8 +54,7 @@ ENGINES = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"
 MOST_OWNERS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class BroughtManifest:
+class BroughtManifest(msgspec.Struct, frozen=True):
     """An object as Git wants it, the unit that brings it, and the cluster it goes to."""
 
     manifest: Manifest
@@ -74,15 +74,14 @@ class BroughtManifest:
         return ", ".join(told)
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(msgspec.Struct, frozen=True):
     """All units of a repository, and what each brings, in the order in which it comes."""
 
     plan: Plan
     units: Mapping[UnitId, Unit]
     objects: Mapping[UnitId, Sequence[BroughtManifest]]
     named: Sequence[NamedObject] = ()
-    lives: Mapping[UnitId, Body] = field(default_factory=dict)
+    lives: Mapping[UnitId, Body] = msgspec.field(default_factory=dict)
     """Own objects and sources as they live, where a cluster is chosen."""
 
     def unit_of(self, ref: Ref, cluster: str) -> UnitId | None:

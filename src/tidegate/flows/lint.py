@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
 from tidegate.flows.absences import absences_of
@@ -38,14 +39,13 @@ NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """How somebody wants a repository to be linted."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: Severity = Severity.NOTE
-    levels: Mapping[str, Severity] = field(default_factory=dict)
+    levels: Mapping[str, Severity] = msgspec.field(default_factory=dict)
     rules: Semantics | None = None
     greenfield: bool = False
     baseline: Path | None = None
@@ -73,8 +73,7 @@ def _config_of(pointed: Pointed) -> Config:
     return config_at(path) if path.exists() else Config()
 
 
-@dataclass(frozen=True, slots=True)
-class _EntryLook:
+class _EntryLook(msgspec.Struct, frozen=True):
     """What one entry, or all that go together, come to."""
 
     looked: LintedScene

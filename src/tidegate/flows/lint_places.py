@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from tidegate.documents import find_place
 from tidegate.documents.document import path_text
@@ -18,8 +19,7 @@ BEFORE = 2
 """So many lines are shown above the one that is meant."""
 
 
-@dataclass(slots=True)
-class LintPlaces:
+class LintPlaces(msgspec.Struct):
     """Places in the files of one tree; what lies elsewhere keeps the place that it has."""
 
     files: SourceFiles
@@ -37,7 +37,7 @@ class LintPlaces:
             return file.in_template(text(body, "kind"), text(body, "metadata", "name"), mark.path)
         if found is None:
             said = path_text(mark.path)
-            return replace(document.place, field=said) if said else document.place
+            return document.place.at(said) if said else document.place
         return find_place(file.content, found, mark.path)
 
     def excerpts(self, findings: tuple[Finding, ...]) -> dict[Place, Excerpt]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace as replace_struct
 
 from tidegate.documents import Document
@@ -33,6 +33,7 @@ from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.patterns import late
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.report.assumed import called
@@ -42,15 +43,14 @@ SOPS_RULES = ".sops.yaml"
 HEALTH = "resource.customizations.health."
 LARGEST = 1_000_000
 TEXTS = (".yaml", ".yml", ".json")
-_SEAL = re.compile(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
-_OCTAL = re.compile(
+_SEAL = late(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
+_OCTAL = late(
     rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
     re.MULTILINE,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LintedScene:
+class LintedScene(msgspec.Struct, frozen=True):
     """A scene, how much there is, and what is not known of it."""
 
     scene: LintScene

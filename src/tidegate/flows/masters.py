@@ -11,9 +11,9 @@ goes on where it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.masters import (
     MASTERS,
@@ -48,8 +48,7 @@ TRIES = 3
 MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Met:
+class Met(msgspec.Struct, frozen=True):
     """What became of the other masters before a rollout.
 
     `planned`: what is rolled out now; own objects that come to be are held from the beginning.
@@ -57,7 +56,7 @@ class Met:
     """
 
     planned: Planned
-    own: Mapping[UnitId, OwnObject] = field(default_factory=dict)
+    own: Mapping[UnitId, OwnObject] = msgspec.field(default_factory=dict)
     held: tuple[UnitId, ...] = ()
     notes: tuple[str, ...] = ()
 

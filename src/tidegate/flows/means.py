@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cache
 
 import msgspec
@@ -56,13 +55,12 @@ STANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Craft:
+class Craft(msgspec.Struct, frozen=True):
     """Rules of health and of difference, as one hand-out."""
 
     rules: Judge
     scripts: LuaRules = NO_RULES
-    jq: Jq = field(default_factory=Jq)
+    jq: Jq = msgspec.field(default_factory=Jq)
     expressions: CelRules = NO_EXPRESSIONS
     """The repository's own; they count by our rules alone."""
     owner_label: str = ""

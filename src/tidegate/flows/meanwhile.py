@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.flows.committing import Commits
 from tidegate.flows.entering import find_in
@@ -25,8 +26,7 @@ from tidegate.model.semantics import Semantics
 from tidegate.model.uptake import Uptake
 
 
-@dataclass(slots=True)
-class Meanwhile:
+class Meanwhile(msgspec.Struct):
     """A simulated rollout of what is pointed at, with what others do beside it and behind it.
 
     `planned` is the newest plan that somebody has taken up, `releases` the ledgers for it.

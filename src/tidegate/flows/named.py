@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.dialect.masters import SOURCES
 from tidegate.dialect.requests import source_of
@@ -19,8 +20,7 @@ from tidegate.model.unit import Unit, UnitId
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedObject:
+class NamedObject(msgspec.Struct, frozen=True):
     """The own object of a unit, or a source, as Git has it.
 
     `id` is that of the unit; a source is named alike. `unit` is None for a source.

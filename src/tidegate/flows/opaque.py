@@ -6,9 +6,9 @@ Whatever is wrong with a unit's own text stays an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.flows.discover import Member
 from tidegate.flows.discover.far import FAR

@@ -6,10 +6,12 @@ where these still live, else what is remembered of them. Else it stays, and that
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import cascade_of
 from tidegate.dialect.semantics import KSTATUS
@@ -27,10 +29,11 @@ from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.journal import Kin
 from tidegate.model.objects import Kind, Propagation, Ref, identity
-from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, items_of
+from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, items_of
 from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import plan_unit
+from tidegate.plan.cycles import put_in_order
 from tidegate.plan.deletion import build_deletion
 
 MOST_NAMED = 3
@@ -41,14 +44,20 @@ POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
 FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Orphan:
+class _Orphan(msgspec.Struct, frozen=True):
     """A unit that a cluster remembers, and whether it goes."""
 
     kin: Kin
     unit: Unit
     goes: bool
     suspended: bool
+
+
+class _End(NamedTuple):
+    """How a unit ends, and who brought it."""
+
+    plan: Plan
+    parent: UnitId
 
 
 async def with_orphans(planned: Planned, session: Session) -> Planned:
@@ -64,6 +73,7 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     still = await suspended_among(left, session)
     orphans = _find(planned, await _as_living(kin, planned, session), session, still)
     ending = {one.unit.id for one in orphans if one.goes}
+    ends: dict[UnitId, _End] = {}
     for one in orphans:
         unit = plan_unit(one.unit)
         try:
@@ -80,10 +90,11 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
             end = build_deletion(wanted_end, stale, budget=budget)
-            plan = _behind(plan, end, one.kin.parent)
+            ends[one.unit.id] = _End(end, one.kin.parent)
             leaving.append(end.units[0])
         if one.goes or stale:
             findings.append(_told(one, [it.ref for it in stale]))
+    plan = _with_ends(plan, ends) if ends else plan
     return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
 
 
@@ -97,6 +108,7 @@ def _find(
     whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
     prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
     left = [one for one in kin if one[0].unit not in planned.known]
+    agreed = any(one.policy.deletes_contents for one in planned.plan.units)
     found: list[_Orphan] = []
     remembered = {one.unit for one, _ in kin} | planned.known
 
@@ -112,7 +124,9 @@ def _find(
         for one, cluster in fresh:
             goes = goes_by(one) is True and one.unit not in still
             prunes[one.unit] = goes
-            policy = structs.replace(_policy(one, session), farewell=one.farewell)
+            policy = structs.replace(
+                _policy(one, session), farewell=one.farewell, deletes_contents=agreed
+            )
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes, one.unit in still))
         left = [one for one in left if one not in fresh]
@@ -177,20 +191,43 @@ def _unread(error: ClusterError) -> Finding:
     )
 
 
-def _behind(plan: Plan, end: Plan, parent: UnitId) -> Plan:
-    """A unit goes when what is left of its parent is there."""
-    last = next((one for one in reversed(plan.steps) if one.unit == parent), None)
-    edges = [*plan.edges, *end.edges]
-    if last is not None and end.steps:
-        edges.append(Edge(last.id, end.steps[0].id, Because.PARENT))
+def _with_ends(plan: Plan, ends: Mapping[UnitId, _End]) -> Plan:
+    """The plan, and the ends of units behind it: who goes with its parent goes before that.
+
+    A child stands between the steps of its parent's end, as it does when both are deleted.
+    """
+    last = {one.unit: one for one in plan.steps}
+    steps = {step.id: step for one in ends.values() for step in one.plan.steps}
+    edges = [edge for one in ends.values() for edge in one.plan.edges]
+    begins: list[Edge] = []
+    for name, end in ends.items():
+        if not end.plan.steps:
+            continue
+        first, final = end.plan.steps[0].id, end.plan.steps[-1].id
+        parent = end.parent
+        if parent in ends and (chain := ends[parent].plan.steps):
+            at = next((at for at, step in enumerate(chain) if _deletes(step, name)), 0)
+            edges.append(Edge(final, chain[at].id, Because.PARENT))
+            edges += [Edge(chain[at - 1].id, first, Because.PARENT)] if at else []
+        while parent in ends:
+            parent = ends[parent].parent
+        if parent in last:
+            begins.append(Edge(last[parent].id, first, Because.PARENT))
     return Plan.of(
         Fragment(
-            units=(*plan.units, *end.units),
-            steps=(*plan.steps, *end.steps),
-            edges=tuple(edges),
+            units=(*plan.units, *(unit for one in ends.values() for unit in one.plan.units)),
+            steps=(*plan.steps, *put_in_order(steps, edges)),
+            edges=(*plan.edges, *edges, *begins),
             slots=plan.slots,
         )
     )
+
+
+def _deletes(step: Step, unit: UnitId) -> bool:
+    """Whether the own object of a unit goes in a step."""
+    named = (unit.kind, unit.namespace, unit.name)
+    refs = (item.ref for item in items_of(step))
+    return any((ref.kind.name, ref.namespace, ref.name) == named for ref in refs)
 
 
 def _told(one: _Orphan, refs: Collection[Ref]) -> Finding:

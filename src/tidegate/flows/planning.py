@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import run_by
@@ -40,8 +40,7 @@ from tidegate.plan.selection import select
 from tidegate.schema.builtin import served_kinds
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(msgspec.Struct, frozen=True):
     """A plan, what it was made of, and what is to be said of units that are not whole.
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
@@ -54,11 +53,11 @@ class Planned:
     plan: Plan
     read: tuple[Read, ...]
     findings: tuple[Finding, ...] = ()
-    faults: Mapping[UnitId, str] = field(default_factory=dict)
+    faults: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
-    formers: Mapping[UnitId, UnitId] = field(default_factory=dict)
-    refused: Mapping[UnitId, str] = field(default_factory=dict)
+    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
+    refused: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:

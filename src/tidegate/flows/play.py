@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -46,8 +45,7 @@ WATCHED = (
 """What appears by itself, besides what was applied."""
 
 
-@dataclass(slots=True)
-class _Applying:
+class _Applying(msgspec.Struct):
     """An object on its way in."""
 
     write: Write

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -114,8 +113,7 @@ class Words(TypedDict, total=False):
     root: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pointed:
+class Pointed(msgspec.Struct, frozen=True, kw_only=True):
     """What the user points at, and what is said of it.
 
     The words and the policy are those of a plain unit; each of the `clusters` gets one. `said` are
@@ -124,17 +122,16 @@ class Pointed:
     """
 
     what: str
-    words: Words = field(default_factory=Words)
-    policy: Policy = field(default_factory=Policy)
+    words: Words = msgspec.field(default_factory=Words)
+    policy: Policy = msgspec.field(default_factory=Policy)
     said: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ("",)
     entry: str = ""
     units: tuple[str, ...] = ()
-    generator_data: GeneratorData = field(default_factory=dict)
+    generator_data: GeneratorData = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(msgspec.Struct, frozen=True):
     """A tree, where in it the files are, and the parts of a path that tell them from others."""
 
     source: SourceRef

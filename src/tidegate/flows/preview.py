@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.engine.means import Body
 from tidegate.engine.reach.writing import read_body
@@ -36,8 +36,7 @@ from tidegate.world.refusals import refusal_error
 NOTHING = Plan.of(Fragment())
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True):
     """A plan, what it would change of what lives, and what is not certain about it."""
 
     plan: Plan

@@ -7,7 +7,6 @@ rollout deletes a hook as soon as it is done, its last lines may go with it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -34,8 +33,7 @@ ENDS = frozenset({Told.HOOK_FINISHED, Told.OBJECT_READY, Told.STEP_FAILED})
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class _PodRun:
+class _PodRun(msgspec.Struct, frozen=True):
     """Something that runs: the step that waits for it, and where it lives."""
 
     step: str
@@ -43,8 +41,7 @@ class _PodRun:
     cluster: str
 
 
-@dataclass(slots=True)
-class _LogPage:
+class _LogPage(msgspec.Struct):
     """How much of a container's log is told: so many lines of its run of this number."""
 
     run: int = 0

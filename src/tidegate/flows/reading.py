@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.misspelt import find_misspelt
 from tidegate.dialect.manifests import read_sound_manifests
@@ -30,8 +30,7 @@ from tidegate.plan.build import build_plan
 from tidegate.report.findings import as_warning
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """What a unit deploys, and what it was rendered to."""
 
     manifests: Manifests
@@ -57,20 +56,19 @@ class Read:
         return (RenderError("render.nothing", problem, hint=hint),)
 
 
-@dataclass(slots=True)
-class ReadUnits:
+class ReadUnits(msgspec.Struct):
     """What units ask for, those of which that is not known, and what is said of these.
 
     `sound`: of units at fault, the objects with which nothing is wrong. `errors`: what is wrong
     with that which the user points at.
     """
 
-    read: list[Read] = field(default_factory=list)
-    faulty: dict[UnitId, Member] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    refused: dict[UnitId, str] = field(default_factory=dict)
-    sound: list[Manifests] = field(default_factory=list)
-    errors: list[TidegateError] = field(default_factory=list)
+    read: list[Read] = msgspec.field(default_factory=list)
+    faulty: dict[UnitId, Member] = msgspec.field(default_factory=dict)
+    findings: list[Finding] = msgspec.field(default_factory=list)
+    refused: dict[UnitId, str] = msgspec.field(default_factory=dict)
+    sound: list[Manifests] = msgspec.field(default_factory=list)
+    errors: list[TidegateError] = msgspec.field(default_factory=list)
 
     def set_aside(self, member: Member, read: Read, wrong: list[TidegateError]) -> None:
         """A unit with something wrong; what is sound of it can be looked at."""

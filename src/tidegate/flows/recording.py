@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -66,15 +65,14 @@ def _may_be_replaced(path: Path) -> bool:
     return not begin or begin.startswith(f'{{"kind":"{RUN}"'.encode())
 
 
-@dataclass(slots=True)
-class RunBook:
+class RunBook(msgspec.Struct):
     """An open record. `failure`: why it is not whole."""
 
     path: Path
     stream: IO[bytes]
     is_file: bool
     is_new: bool
-    waves: dict[UnitId, int | None] = field(default_factory=dict)
+    waves: dict[UnitId, int | None] = msgspec.field(default_factory=dict)
     target: tuple[str, ...] = ()
     is_simulated: bool = False
     failure: str = ""

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.engine.drive import Driver, drive
 from tidegate.errors import TidegateError, errors_of
@@ -24,8 +25,7 @@ ReadAgain = Callable[[], Awaitable[Planned]]
 """The plan as of now. Raises where nothing can be rolled out of what is there."""
 
 
-@dataclass(slots=True)
-class Refreshing:
+class Refreshing(msgspec.Struct):
     """Looks for a newer plan when the engine asks. `hear` is told of one before it is begun.
 
     `stands`: a world whose time must not run ahead meanwhile. `untold`: what could not be read, and
@@ -35,8 +35,8 @@ class Refreshing:
     read: ReadAgain
     hear: Callable[[Planned], Awaitable[None]]
     stands: Exchange | None = None
-    untold: list[str] = field(default_factory=list)
-    _wanted: asyncio.Queue[UnitId] = field(default_factory=asyncio.Queue)
+    untold: list[str] = msgspec.field(default_factory=list)
+    _wanted: asyncio.Queue[UnitId] = msgspec.field(default_factory=asyncio.Queue)
 
     def ask(self, unit: UnitId) -> None:
         self._begin_work()

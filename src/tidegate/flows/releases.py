@@ -10,7 +10,6 @@ writes               of Secrets, each over the version that was read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -58,17 +57,16 @@ MANAGER = "helm-controller"
 UNDESCRIBED = ChartSheet({}, {}, "", ())
 
 
-@dataclass(slots=True)
-class ReleaseBooks:
+class ReleaseBooks(msgspec.Struct):
     """The ledgers of units that are Helm releases; one without a key is to end.
 
     There is a sheet of each release of which the cluster has no record that is the same.
     """
 
     terms: Mapping[UnitId, ReleaseTerms]
-    keys: Mapping[UnitId, str] = field(default_factory=dict)
-    sheets: Mapping[UnitId, ReleaseSheet] = field(default_factory=dict)
-    formers: Mapping[UnitId, UnitId] = field(default_factory=dict)
+    keys: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
+    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
     """Of those that end, what units were before: the unit of each."""
     describes: bool = True
     """Records hold charts as well."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
@@ -14,6 +16,7 @@ from tidegate.flows.entering import find, spot_of
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
 from tidegate.flows.rendering.workshop import WorkerCrew
+from tidegate.flows.weakness import weakness_of
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
@@ -34,8 +37,7 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPart:
+class UnitPart(msgspec.Struct, frozen=True):
     """A unit, the entry that brings it, what it renders to, and what is said of it alone."""
 
     result: Rendered | Unrendered
@@ -64,8 +66,7 @@ class UnitPart:
         return () if isinstance(result, Unrendered) else (*result.locked, *result.suspect)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """Unit by unit what a path or an address renders to, and what is to be said of it."""
 
     parts: tuple[UnitPart, ...]
@@ -106,4 +107,5 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
         UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
         for entry, one in chosen
     )
-    return Parts(tuple(parts), findings)
+    unknown = weakness_of(one for _, one in chosen)
+    return Parts(tuple(parts), (*findings, *unknown))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
@@ -30,8 +31,7 @@ from tidegate.report.rollout.evidence import Evidence
 __all__ = ["Audience", "Preflight", "RolledOut", "Rolling", "make_driver", "roll_out"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rolling:
+class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     """How a rollout is run, whatever its units are.
 
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
@@ -48,7 +48,7 @@ class Rolling:
     keeps_going: bool = False
     preflight: Preflight = Preflight.AUTO
     holder: str = ""
-    left_out: Mapping[UnitId, str] = field(default_factory=dict)
+    left_out: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     pace: float | None = None
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
@@ -71,8 +71,7 @@ class Audience(Protocol):
     def follow(self, plan: Plan) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RolledOut:
+class RolledOut(msgspec.Struct, frozen=True):
     """How a rollout ended, and what is known of what failed.
 
     `unreported`: what could not be said on units' own objects, and why.

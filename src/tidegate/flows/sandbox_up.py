@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.apiserver.switchboard import real_now
 from tidegate.flows.play import DEFAULT, cluster_wide_kinds, read_objects
@@ -21,8 +23,7 @@ from tidegate.schema.builtin import served_kinds
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxUp:
+class SandboxUp(msgspec.Struct, frozen=True):
     """A simulated cluster that is up: where it is served, and how to reach it."""
 
     address: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import FileError, Place, PlanError, foreign
 from tidegate.files import read_users_file

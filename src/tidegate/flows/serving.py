@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,8 +28,7 @@ from tidegate.world.calls import Verb, Write
 from tidegate.world.protocol import World
 
 
-@dataclass(frozen=True, slots=True)
-class ServedWorld:
+class ServedWorld(msgspec.Struct, frozen=True):
     """Where a world is served, and the task in which its time passes: for ever."""
 
     address: str

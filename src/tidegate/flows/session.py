@@ -11,8 +11,10 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import ClusterError, ConfigError
 from tidegate.files import read_users_file
@@ -55,8 +57,7 @@ NOT_THERE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Which clusters: of a kubeconfig, or simulated ones.
 
     `clusters` are named, each with the context it has in the kubeconfig; with none there is one
@@ -102,8 +103,7 @@ def servers_of(target: Target) -> dict[str, str]:
     }
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct):
     """A world that rollouts and questions share, and how what lives there is judged.
 
     `behind`: the world behind the door; a simulated one can be looked into. `setting`: how things
@@ -121,8 +121,8 @@ class Session:
     """Evaluates expressions, where that can be done here."""
     tree: Path = NOWHERE
     """What the places of objects are in."""
-    _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
-    _versions: dict[str, str] = field(default_factory=dict)
+    _kinds: dict[str, tuple[Served, ...]] = msgspec.field(default_factory=dict)
+    _versions: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def over(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member

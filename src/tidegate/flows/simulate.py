@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count, product
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
@@ -22,6 +22,7 @@ from tidegate.flows.releases import histories_of, make_releases
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.flows.weakness import weakness_of
 from tidegate.flows.wiring import commits_of
 from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
@@ -54,8 +55,7 @@ OWN = "own"
 """Each unit by the rules of its own dialect, where these differ."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
+class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     """What happened by one set of rules.
 
     `expecting`: which end of the range of each duration was played. `absences`: what was leaned on
@@ -64,7 +64,8 @@ class Simulated:
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile. `releases`: the records of Helm releases.
+    what units did with what was committed meanwhile. `weakness`: what was not known. `releases`:
+    the records of Helm releases.
     """
 
     name: str
@@ -80,12 +81,12 @@ class Simulated:
     aftermath: tuple[tuple[Ref, str], ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    weakness: tuple[Finding, ...] = ()
     releases: tuple[ReleaseHistory, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playing:
+class Playing(msgspec.Struct, frozen=True, kw_only=True):
     """How it is played: at most `until` then, in the cluster's own time.
 
     What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
@@ -98,12 +99,11 @@ class Playing:
     expectations: Sequence[Expectation] = (Expectation.LIKELY,)
 
 
-@dataclass(slots=True)
-class _Listener:
+class _Listener(msgspec.Struct):
     """Takes down all that is told."""
 
     course: Course
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = msgspec.field(default_factory=list)
 
     def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
         self.course.start = self.course.now = clock()
@@ -200,6 +200,7 @@ async def _simulate(
             *faults_of_rollout(listener.course, ended.evidence),
             *unmet,
         ),
+        weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,
         releases=await histories_of(plan, session),

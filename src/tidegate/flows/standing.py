@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
@@ -25,14 +26,13 @@ from tidegate.model.verdict import Verdict
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitStanding:
+class UnitStanding(msgspec.Struct, frozen=True):
     """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
 
     unit: Unit
     wave: int | None = None
-    own: Body = field(default_factory=dict)
-    live: Body = field(default_factory=dict)
+    own: Body = msgspec.field(default_factory=dict)
+    live: Body = msgspec.field(default_factory=dict)
     objects: tuple[ObjectStatus, ...] = ()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -28,8 +27,7 @@ BADNESS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectStatus:
+class ObjectStatus(msgspec.Struct, frozen=True):
     """One object: whether it is as Git wants it, and its verdict."""
 
     ref: Ref

@@ -12,7 +12,6 @@ A second run in which nothing has changed writes nothing: a time alone is no new
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,14 +46,13 @@ class UnitFault(NamedTuple):
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statuses:
+class Statuses(msgspec.Struct, frozen=True):
     """Where the own objects of units are, and what is said there."""
 
     places: dict[UnitId, Spot]
     sources: dict[UnitId, tuple[Provenance, ...]]
     discretion: Discretion
-    faults: dict[UnitId, UnitFault] = field(default_factory=dict)
+    faults: dict[UnitId, UnitFault] = msgspec.field(default_factory=dict)
     """Why units cannot be begun, in the words of what was found."""
 
     def take(self, newer: Statuses | None) -> None:

@@ -6,9 +6,9 @@ A unit whose controller is held by us is not suspended: we roll it out in the co
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.masters import MASTERS, is_held
 from tidegate.dialect.requests import is_suspended

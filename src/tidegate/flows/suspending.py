@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import getpass
 import socket
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,8 +29,7 @@ from tidegate.world.refusals import refusal_error
 Body = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
+class Suspended(msgspec.Struct, frozen=True):
     """What became of a unit or a source that was suspended, or resumed.
 
     `living`: its own object; None where only a record of ours says it. `by_git`: Git itself

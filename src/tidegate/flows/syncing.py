@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.errors import PlanError
 from tidegate.flows.entering import Found, find_in, refuse_unnamed
@@ -20,8 +21,7 @@ from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What is to be rolled out, what is said of it, and by unit why nothing of it is done."""
 
     planned: Planned

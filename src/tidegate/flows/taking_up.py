@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -33,8 +32,7 @@ GENERATES_EVERY = Ms(3 * MINUTE)
 """So often a set reads its repositories again."""
 
 
-@dataclass(slots=True)
-class _Taking:
+class _Taking(msgspec.Struct):
     """A unit that the newer revision changes."""
 
     unit: Unit
@@ -64,8 +62,7 @@ class _Taking:
         return "somebody has to sync it: `maxUpdate` is 0" if rollout.limit == 0 else ""
 
 
-@dataclass(slots=True)
-class TakingUp:
+class TakingUp(msgspec.Struct):
     """One commit, and what comes of it until a moment."""
 
     world: Exchange
@@ -73,8 +70,8 @@ class TakingUp:
     plan: Plan
     committed: Ms
     until: Ms
-    _units: list[_Taking] = field(default_factory=list)
-    _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+    _units: list[_Taking] = msgspec.field(default_factory=list)
+    _group: asyncio.TaskGroup = msgspec.field(default_factory=asyncio.TaskGroup)
 
     async def run(self, changed: Iterable[tuple[Unit, Ms]]) -> tuple[Uptake, ...]:
         """What each of these units did; with each of them, when it sees the revision."""
@@ -152,8 +149,7 @@ def _part(plan: Plan, unit: UnitId) -> Plan:
     return Plan.of(Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """When units see what is committed: each is looked at again in its own rhythm."""
 
     ended: Mapping[UnitId, Ms]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.flows.entering import Found, refuse_unnamed_clusters
@@ -30,8 +31,7 @@ from tidegate.report.proof import OrderProof, UnitProof
 WORST_FIRST = (PairState.BROKEN, PairState.UNPROVEN, PairState.KEPT, PairState.IDLE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Basis:
+class _Basis(msgspec.Struct, frozen=True):
     """What is to be proven, and what is known besides the cluster.
 
     `begun`: by unit, when the rollout began that is looked at. `synced`: units that are as Git
@@ -40,8 +40,8 @@ class _Basis:
 
     head: RunHead
     told: ToldTimes | None = None
-    begun: Mapping[UnitId, Ms] = field(default_factory=dict)
-    synced: Mapping[UnitId, bool] = field(default_factory=dict)
+    begun: Mapping[UnitId, Ms] = msgspec.field(default_factory=dict)
+    synced: Mapping[UnitId, bool] = msgspec.field(default_factory=dict)
 
 
 async def verify_found(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
@@ -92,12 +93,12 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
         raise ClusterError("cluster.foreign", problem, where=where, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
 
     `assumed`: by the names of clusters, what else is there since somebody leans on it. `expecting`:
-    which end of the range of each duration counts.
+    which end of the range of each duration counts. `still`: it is only looked at, so that nothing
+    needs to live in it.
     """
 
     scenario: Path | None = None
@@ -105,8 +106,14 @@ class Simulation:
     operators: Path | None = None
     seed: int = 0
     start: Ms | None = None
-    assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
+    assumed: Mapping[str, GivenCluster] = msgspec.field(default_factory=dict)
     expecting: Expectation = Expectation.LIKELY
+    still: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is there but what every cluster has, and nothing happens."""
+        return self.still and self.scenario is None and not self.assumed
 
 
 def make_living(
@@ -116,6 +123,8 @@ def make_living(
     clusters: Iterable[str] = ("",),
 ) -> World:
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
+    if simulation.is_bare:
+        return _make_bare(simulation, workers, clusters)
     from tidegate.sandbox.living import living
     from tidegate.sandbox.operators.given import at_once
     from tidegate.sandbox.world import START, Sandbox
@@ -140,6 +149,19 @@ def make_living(
     return sandbox
 
 
+def _make_bare(
+    simulation: Simulation, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
+) -> World:
+    """What keeps the promises of an API, and no more."""
+    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.world import START, Sandbox
+
+    start = simulation.start or START
+    bare = Sandbox(clusters, seed=simulation.seed, workers=workers, start=start)
+    bare.give(base_objects())
+    return bare
+
+
 def _furnish(
     sandbox: Sandbox,
     name: str,
@@ -149,7 +171,7 @@ def _furnish(
 ) -> None:
     """Put into a cluster what it begins with, and let it come to rest."""
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.living import base_objects
+    from tidegate.sandbox.base import base_objects
     from tidegate.sandbox.operators.given import arrive, together
     from tidegate.sandbox.operators.standing import named_refs, statuses
 

@@ -8,7 +8,6 @@ kapp.k14s.io/change-rule: upsert after upserting example.com/db
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Ref, Served, Spot, identity
 from tidegate.model.operators import Until
+from tidegate.model.patterns import late
 from tidegate.model.plan import Foreign, Precedence
 from tidegate.model.reading import mapping
 from tidegate.model.semantics import TIDEGATE
@@ -27,7 +27,7 @@ from tidegate.model.unit import Unit
 CLI_UTILS = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
 CHANGE_RULE = "kapp.k14s.io/change-rule"
-_RULE = re.compile(
+_RULE = late(
     r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
 MARKS = (b"/depends-on", b"kapp.k14s.io/change-")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.knowledge.naming import KindName, Naming
 
@@ -29,8 +30,7 @@ BUILT_IN = ((RBAC, "ClusterRole", "system:"), ("scheduling.k8s.io", "PriorityCla
 """Kinds of which each object with such a name is every cluster's."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphGround:
+class GraphGround(msgspec.Struct, frozen=True):
     """What a graph stands on.
 
     `served`: the kinds that a cluster serves without the repository, and whether they have
@@ -47,7 +47,7 @@ class GraphGround:
     telemetry: tuple[str, ...] = ()
     polls: tuple[str, ...] = ()
     certifies: tuple[str, ...] = ()
-    _wide: dict[KindName, bool] = field(default_factory=dict)
+    _wide: dict[KindName, bool] = msgspec.field(default_factory=dict)
 
     def is_given(self, group: str, kind: str, namespace: str, name: str) -> bool:
         if any((group, kind) == one[:2] and name.startswith(one[2]) for one in BUILT_IN):

@@ -15,7 +15,8 @@ happen is found by letting everything happen that can. What is left waits for it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
@@ -27,12 +28,11 @@ Moment = tuple[int, int]
 SERVICE = ("", "Service")
 
 
-@dataclass(slots=True)
-class Moments:
+class Moments(msgspec.Struct):
     """By moment, those it waits for, each with the edge or the order that says so."""
 
-    all_of: dict[Moment, list[tuple[Moment, int | None]]] = field(default_factory=dict)
-    any_of: dict[Moment, list[tuple[Moment, int | None]]] = field(default_factory=dict)
+    all_of: dict[Moment, list[tuple[Moment, int | None]]] = msgspec.field(default_factory=dict)
+    any_of: dict[Moment, list[tuple[Moment, int | None]]] = msgspec.field(default_factory=dict)
 
     def needs(self, moment: Moment) -> list[tuple[Moment, int | None]]:
         return self.all_of.get(moment) or self.any_of.get(moment) or []

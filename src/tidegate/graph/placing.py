@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from tidegate.errors import Place
 from tidegate.model.graph import NOWHERE
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Ref
+from tidegate.model.patterns import late
 from tidegate.model.plan import Plan, own_items_of
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 
-_ORIGIN = re.compile(
-    r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?"
-)
+_ORIGIN = late(r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?")
 
 
 class StepIndex:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from tidegate.knowledge.settings import has_open_keys, keys_of
 from tidegate.model.graph import SpotKey
 from tidegate.model.objects import Kind
 from tidegate.model.operators import ServedBy
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings, text
 
 SERVERS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet")})
@@ -23,7 +23,7 @@ STORAGE_CLASS = ("storage.k8s.io", "StorageClass")
 DEFAULT_CLASS = "(default)"
 """Stands for the class of those that name none."""
 IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = late(r"[a-z0-9]+")
 
 
 class Supplier(NamedTuple):

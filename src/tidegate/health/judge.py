@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 from msgspec import structs
 
 from tidegate.health import argo, kstatus
@@ -20,8 +20,7 @@ ARGO = "argo"
 KSTATUS = "kstatus"
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(msgspec.Struct, frozen=True):
     """Knows what is known of operators' kinds beside the rules of the dialects."""
 
     known: KnownRows

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+
+import msgspec
 
 from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row, ServedBy
 from tidegate.model.paths import find
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings, number, text
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
@@ -22,7 +24,7 @@ EMPTY_WORDS = frozenset(
 )
 """Parts of groups that name nobody."""
 SHORTEST = 3
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = late(r"[a-z0-9]+")
 Body = dict[str, Json]
 
 
@@ -84,8 +86,7 @@ def _said(workload: Body) -> str:
     return " ".join([text(workload, "metadata", "name"), *labels, *paths]).lower()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRows:
+class KnownRows(msgspec.Struct, frozen=True):
     """Rows, found by group and kind."""
 
     rows: dict[tuple[str, str], Row]

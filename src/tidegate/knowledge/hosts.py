@@ -12,33 +12,34 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, text
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
-USER_OF_URL = re.compile(r"://[^/@\s]*@")
-URL_HOST = re.compile(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
+HOST = late(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
+USER_OF_URL = late(r"://[^/@\s]*@")
+URL_HOST = late(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
 BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
-AFTER_OPTION = re.compile(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
-BEFORE_PORT = re.compile(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
-WITH_PORT = re.compile(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
-HOST_VARIABLE = re.compile(r"(?:^|_)HOST$", re.IGNORECASE)
-ADDRESS_VARIABLE = re.compile(
+AFTER_OPTION = late(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+BEFORE_PORT = late(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
+WITH_PORT = late(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
+HOST_VARIABLE = late(r"(?:^|_)HOST$", re.IGNORECASE)
+ADDRESS_VARIABLE = late(
     r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
     re.IGNORECASE,
 )
-OWN_ADDRESS = re.compile(
+OWN_ADDRESS = late(
     r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
 )
 """Where an application says under which address others know it."""
-CLIENT = re.compile(
+CLIENT = late(
     r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|grpcurl|grpc_health_probe"
     r"|pg_isready|psql|pg_dump|pg_restore|mysql|mysqladmin|mysqldump|mariadb|mongosh?|mongodump"
     r"|redis-cli|valkey-cli|amqp-publish|kcat|kafkacat|cqlsh|clickhouse-client|nats|mc|sqlcmd)\b"
 )
 """Programs that do nothing but call somebody."""
-_COMMANDS = re.compile(r"[\n;|&]+")
-_SILENT = re.compile(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
+_COMMANDS = late(r"[\n;|&]+")
+_SILENT = late(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
 """Lines of a script that call nobody: comments, what is printed, and texts of objects."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})

@@ -7,8 +7,9 @@ object alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.documents import FieldPath
 from tidegate.knowledge.catalogue import KnownRows, images_of
@@ -56,8 +57,7 @@ class Pods(NamedTuple):
     labels: Body
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(msgspec.Struct, frozen=True):
     """Rows about references, by the kinds that they are of."""
 
     rows: KnownRows

@@ -22,7 +22,6 @@ that it is another stage.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import cycle
@@ -31,6 +30,7 @@ from typing import NamedTuple, TypeAlias
 from tidegate.model.amounts import amount
 from tidegate.model.objects import Json, Kind
 from tidegate.model.paths import Step, find, parse_path, walk
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings
 
 NOW = "\x00now"
@@ -38,9 +38,9 @@ NOW = "\x00now"
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 
-_HOLE = re.compile(r"\$\{([^}]*)\}")
-_CALL = re.compile(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
-_ADDRESS = re.compile(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
+_HOLE = late(r"\$\{([^}]*)\}")
+_CALL = late(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
+_ADDRESS = late(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
 PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
 """Second halves of hosts of two parts that are domains, not namespaces."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -31,12 +30,13 @@ from tidegate.kube.access.stanza import read_file
 from tidegate.kube.access.users import check_token
 from tidegate.model.identity import Identity
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.patterns import late
 from tidegate.model.secret import Secret
 
 Header: TypeAlias = tuple[str, str]
 
 LEEWAY = Ms(10 * SECOND)
-NO_LETTER_OF_A_HEADER = re.compile(rb"[^A-Za-z0-9!#$&'*+.^_`|~-]")
+NO_LETTER_OF_A_HEADER = late(rb"[^A-Za-z0-9!#$&'*+.^_`|~-]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ another. What Go refuses is refused: a server whose name stands only in its comm
 from __future__ import annotations
 
 import binascii
-import re
 import ssl
 import sys
 import tempfile
@@ -18,10 +17,9 @@ from datetime import UTC, datetime
 from tidegate.errors import ConfigError
 from tidegate.external.process import hold
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
+from tidegate.model.patterns import late
 
-CERTIFICATE = re.compile(
-    rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----"
-)
+CERTIFICATE = late(rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----")
 SEQUENCE, UTC_TIME, GENERALIZED_TIME, VERSION = 0x30, 0x17, 0x18, 0xA0
 LONG_FORM = 0x80
 VALIDITY = 3

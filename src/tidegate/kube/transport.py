@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
+import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -94,8 +94,7 @@ class AbruptConnector(aiohttp.TCPConnector):
         super()._release(key, protocol, should_close=should_close)
 
 
-@dataclass(slots=True)
-class Flight:
+class Flight(msgspec.Struct):
     """One call on its way: with whose rights, and whether it has left."""
 
     identity: Identity | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.lint.scene import Actor, Coming, LintScene
 from tidegate.lint.words import name
@@ -11,8 +13,7 @@ from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind,
 from tidegate.model.operators import Effect, Until
 
 
-@dataclass(frozen=True, slots=True)
-class WaitCase:
+class WaitCase(msgspec.Struct, frozen=True):
     """An object that wants something, the edge that says so, who brings it, and why it never comes.
 
     `way`: what stands between, in words. `by_luck`: it comes where the object is not looked at in

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tidegate.documents import FieldPath
 from tidegate.lint.scene import Actor, Body
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, number, text
 
 PODS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -20,7 +21,7 @@ PODS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 """Where the template of an object's pods stands; a Pod is its own."""
 LASTING = ("Deployment", "StatefulSet", "DaemonSet")
-MIGRATION = re.compile(r"migrat|flyway|liquibase|alembic|db[-_]?schema", re.IGNORECASE)
+MIGRATION = late(r"migrat|flyway|liquibase|alembic|db[-_]?schema", re.IGNORECASE)
 
 
 def template_path(actor: Actor) -> FieldPath | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import Place
@@ -24,8 +25,7 @@ Spotted = Mark | Place | None
 PlaceOf = Callable[[Mark], Place]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRemark:
+class RuleRemark(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule says once; what it leaves out is as the rule has it."""
 
     sentence: str
@@ -42,8 +42,7 @@ class RuleRemark:
 Look = Callable[[LintScene], Iterable[RuleRemark]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """An id, a title, how bad it is at worst, why that is so, and what to do about it."""
 
     id: str
@@ -68,11 +67,10 @@ class Rule:
         )
 
 
-@dataclass(slots=True)
-class RuleBook:
+class RuleBook(msgspec.Struct):
     """All rules, by their ids."""
 
-    rules: dict[str, Rule] = field(default_factory=dict)
+    rules: dict[str, Rule] = msgspec.field(default_factory=dict)
 
     def rule(
         self, rule_id: str, title: str, severity: Severity, *, why: str, fix: str

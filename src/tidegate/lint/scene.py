@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.knowledge.catalogue import KnownRows
@@ -57,8 +59,7 @@ class Smooth:
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Actor:
+class Actor(msgspec.Struct, frozen=True, eq=False):
     """An object of a unit, where in the unit's order it stands, and its text in a file.
 
     A namespace that a unit makes by itself has no file.
@@ -89,16 +90,14 @@ class Actor:
         return kind.group == group and kind.name in kinds
 
 
-@dataclass(frozen=True, slots=True)
-class SceneFile:
+class SceneFile(msgspec.Struct, frozen=True):
     """A file that is no manifest, as a document: an overlay, rules for SOPS, values."""
 
     name: str
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Octal:
+class Octal(msgspec.Struct, frozen=True):
     """A number that begins with a zero, as the text of a file has it."""
 
     key: str

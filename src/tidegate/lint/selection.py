@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+
+import msgspec
 
 from tidegate.documents import Document
 from tidegate.model.config import IgnoredRule
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 
 IGNORE = "tidegate.dev/ignore"
 """On an object: `ORD003: the job waits by itself`, a line or a part before `;` for each rule."""
 RANKS = {severity: rank for rank, severity in enumerate(Severity)}
-_PARTS = re.compile(r"[;\n]")
+_PARTS = late(r"[;\n]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleChoice:
+class RuleChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody asks for. With no codes to `select`, all are; a code may be a beginning."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: Severity = Severity.NOTE
-    levels: Mapping[str, Severity] = field(default_factory=dict)
+    levels: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
     def takes(self, code: str) -> bool:
         chosen = not self.select or any(map(code.startswith, self.select))
@@ -35,8 +35,7 @@ class RuleChoice:
         return self.takes(finding.code) and RANKS[finding.severity] <= RANKS[self.severity]
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(msgspec.Struct, frozen=True):
     """A rule that an object asks to be spared from; without a reason it is not."""
 
     code: str

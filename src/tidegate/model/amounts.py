@@ -11,15 +11,15 @@ status.replicas - spec.partition    terms, with blanks around + and -
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
 from tidegate.model.paths import Step, parse_path, walk
+from tidegate.model.patterns import late
 
-_TERM = re.compile(r"(?:(count|sum)\((?P<list>[^,()]+)(?:,(?P<of>[^,()]+))?\)|(?P<path>[^|]+))")
+_TERM = late(r"(?:(count|sum)\((?P<list>[^,()]+)(?:,(?P<of>[^,()]+))?\)|(?P<path>[^|]+))")
 _SIGNS = {"+": 1, "-": -1}
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACES = re.compile(r"\{([^{}]*)\}")
+from tidegate.model.patterns import late
+
+_NAME = late(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACES = late(r"\{([^{}]*)\}")
 
 
 def names_in_braces(text: str) -> tuple[list[str], str]:

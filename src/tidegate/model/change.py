@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.patterns import late
+
 MASK = "***"
-_ITEM = re.compile(r"\[[^\]]*\]")
+_ITEM = late(r"\[[^\]]*\]")
 
 
 class Fate(StrEnum):

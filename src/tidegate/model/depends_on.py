@@ -10,14 +10,15 @@ ready, which is meant if nothing is said, to be there, or not to be there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from tidegate.model.patterns import late
+
 DEPENDS_ON = "tidegate.dev/depends-on"
 _VERSION = r"v[0-9]+(?:[a-z]+[0-9]+)?"
-_ENTRY = re.compile(
+_ENTRY = late(
     rf"(?:(?P<group>(?!{_VERSION}/)[a-z0-9.-]+)/)?(?:(?P<version>{_VERSION})/)?(?P<kind>[A-Z]\w*)/"
     r"(?:(?P<namespace>[a-z0-9-]+)/)?(?P<name>[a-z0-9.:-]+)(?:@(?P<state>present|ready|absent))?"
 )

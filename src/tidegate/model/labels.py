@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, text
 
-_LABEL = re.compile(
+_LABEL = late(
     r"\s*(?:(?P<absent>!)\s*(?P<missing>[^\s,!=()]+)"
     r"|(?P<key>[^\s,!=()]+)\s*(?:(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)"
     r"|(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*))?)\s*(?:,|$)"
 )
-_FIELD = re.compile(r"\s*(?P<key>[^\s,!=]+)\s*(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*)\s*(?:,|$)")
+_FIELD = late(r"\s*(?P<key>[^\s,!=]+)\s*(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*)\s*(?:,|$)")
 _TEXTS = {"In": "{0} in ({1})", "NotIn": "{0} notin ({1})", "Exists": "{0}", "DoesNotExist": "!{0}"}
 
 

@@ -5,12 +5,13 @@ Floats lose a moment now and then, and a loop that waits for that moment never e
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Annotated, NewType, TypeAlias
 
 import msgspec
+
+from tidegate.model.patterns import late
 
 Ms = NewType("Ms", int)
 
@@ -34,8 +35,8 @@ _UNITS = {
     "m": Fraction(MINUTE),
     "h": Fraction(HOUR),
 }
-_PART = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_UNITS)})")
-_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_PART = late(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_UNITS)})")
+_DURATION = late(rf"([+-]?)(0|(?:{_PART.pattern})+)")
 _LONGEST = Fraction(2**63 - 1, 1_000_000)
 """What fits into Go's nanoseconds: 292 years."""
 

@@ -8,21 +8,21 @@ metadata.annotations["a.b/c"]   a name that needs quotes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from typing import TypeAlias
 
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 Step: TypeAlias = str | int | tuple[str, str]
-_STEP = re.compile(
+_STEP = late(
     r"\.?(?P<name>[^\s.\[\]|()'\"${}]+)"
     r"|\[(?P<index>-?\d+)\]"
     r"|\[\"(?P<quoted>[^\"]+)\"\]"
     r"|\[(?P<key>[^\s=\[\]\"]+)=(?P<value>[^\[\]]*)\]"
 )
-_ITEM = re.compile(r"\[(?P<what>[^\]]*)\]")
+_ITEM = late(r"\[(?P<what>[^\]]*)\]")
 
 
 @cache

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 from functools import lru_cache
 
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 FORMAT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -18,8 +18,8 @@ LARGEST = 2**63 - 1
 """What is written with a binary suffix is never more than this."""
 LONGEST = 1_000
 FARTHEST = 999
-_PARTS = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
-_EXPONENT = re.compile(r"[eE][+-]?[0-9]+")
+_PARTS = late(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_EXPONENT = late(r"[eE][+-]?[0-9]+")
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL = {suffix: 3 * power for power, suffix in enumerate("num", -3)}
 _DECIMAL |= {suffix: 3 * power for power, suffix in enumerate(("", *"kMGTPE"))}

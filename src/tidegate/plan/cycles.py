@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
@@ -40,16 +39,15 @@ def refuse_circles(after: Awaiting) -> None:
         raise refusal
 
 
-@dataclass(slots=True)
-class Circles:
+class Circles(msgspec.Struct):
     """What is wanted, without the dependencies that make units wait for each other.
 
     By unit of such a circle why it never begins; and each circle once.
     """
 
     wanted: list[Manifests]
-    members: dict[UnitId, str] = field(default_factory=dict)
-    refusals: list[PlanError] = field(default_factory=list)
+    members: dict[UnitId, str] = msgspec.field(default_factory=dict)
+    refusals: list[PlanError] = msgspec.field(default_factory=list)
 
 
 def part_circles(wanted: Iterable[Manifests]) -> Circles:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tidegate.model.patterns import late
+
 # `${name}`, `$name`, one of the signs a shell knows, `${}` and an opening brace that is not closed.
-_REFERENCE = re.compile(r"\$(?:\{([^}]*)\}|(\w+)|([*#$@!?-])|\{)", re.ASCII)
+_REFERENCE = late(r"\$(?:\{([^}]*)\}|(\w+)|([*#$@!?-])|\{)", re.ASCII)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +18,7 @@ import msgspec
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
 from tidegate.files import StrayPathError, follow
+from tidegate.model.patterns import late
 from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
 from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Closeness, Footprint
@@ -30,8 +30,8 @@ SDK = "helm-python-sdk"
 SMALL = 64 * 1024
 """Bytes that one call reads."""
 CHART_FILES = ("Chart.yaml", "requirements.yaml")
-_LOCAL = re.compile(r"""file://([^\s'"#]+)""")
-_PATTERN = re.compile(r"[*?\[{]")
+_LOCAL = late(r"""file://([^\s'"#]+)""")
+_PATTERN = late(r"[*?\[{]")
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from collections.abc import Iterable
 
 from tidegate.documents import Document
+from tidegate.model.patterns import late
 from tidegate.model.secret import secret_fields, texts_in, value_at
 from tidegate.render.sops.tree import type_of
 
 NONCE = 12
-_USER_IN_ADDRESS = re.compile(rb"://[^/\s\x00-\x1f]*@")
+_USER_IN_ADDRESS = late(rb"://[^/\s\x00-\x1f]*@")
 
 
 def is_open(documents: Iterable[Document], encoded: bytes) -> bool:

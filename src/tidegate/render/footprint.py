@@ -13,10 +13,11 @@ import stat
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 MOST_KEYS = 4096
 RACE = 2_000_000_000
@@ -37,11 +38,10 @@ class Closeness(Enum):
     LINK = "what is in it, or in the link itself; of a directory, which one it is"
 
 
-@dataclass(slots=True)
-class Footprint:
+class Footprint(msgspec.Struct):
     """Paths with what was seen of them, before anything was read there."""
 
-    seen: dict[tuple[str, Closeness], Signs] = field(default_factory=dict)
+    seen: dict[tuple[str, Closeness], Signs] = msgspec.field(default_factory=dict)
     is_whole: bool = True
     """False where something was looked at that is not here."""
 

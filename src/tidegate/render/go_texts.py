@@ -18,6 +18,7 @@ import msgspec
 from tidegate.documents.decoding import suggest
 from tidegate.errors import ProcessError, RenderError, foreign
 from tidegate.external.worker import Workers
+from tidegate.model.patterns import late
 from tidegate.model.release import GoTexts
 from tidegate.render.engines import EngineRefusal
 
@@ -44,19 +45,19 @@ FOREIGN = frozenset(
     ]
 )
 """Functions that Argo CD does not have."""
-_OWN = re.compile(r"(?:.*/)?templates/_(\d+)\.tpl")
-MISSING = re.compile("map has no entry for key|nil data; no entry for key|can't evaluate field")
-_ACTION = re.compile(
+_OWN = late(r"(?:.*/)?templates/_(\d+)\.tpl")
+MISSING = late("map has no entry for key|nil data; no entry for key|can't evaluate field")
+_ACTION = late(
     r"(\{\{-?\s*/\*.*?\*/\s*-?\}\})"
     r"""|\{\{((?>"(?:\\.|[^"\\])*"|`[^`]*`|(?!\s-\}\}|\}\}).)*)(?:\s-)?\}\}""",
     re.DOTALL,
 )
-_TOKEN = re.compile(
+_TOKEN = late(
     r"""(?P<text>"(?:\\.|[^"\\])*"|`[^`]*`|'(?:\\.|[^'\\])*')|(?P<name>[.$]?[A-Za-z_][\w.]*)"""
     r"""|(?P<ends>[|)])|(?P<opens>\()|(?P<other>.)""",
     re.DOTALL,
 )
-_CHAIN = re.compile(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
+_CHAIN = late(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
 """A field of a field: of what is at hand, of a variable, or of `$`, which is a token of its own."""
 _encode = msgspec.json.Encoder().encode
 Params: TypeAlias = Mapping[str, object]

@@ -8,7 +8,6 @@ What a file imports is read by us and not by the library: from inside its source
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.files import Stray, StrayPathError, follow, open_file
+from tidegate.model.patterns import late
 from tidegate.model.rendering import Variable
 from tidegate.render.engines import EngineRefusal
 from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion
@@ -26,7 +26,7 @@ from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion
 MAX_FILE = 16 * 1024 * 1024
 
 # `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
-_AT = re.compile(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
+_AT = late(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
 _decode = msgspec.json.Decoder(JsonnetQuestion).decode
 _encode = msgspec.json.Encoder().encode
 

@@ -9,9 +9,7 @@ a number. An object opts out with `kustomize.toolkit.fluxcd.io/substitute: disab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -19,30 +17,35 @@ from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import text
 from tidegate.render.envsubst.layout import to_flux_yaml
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 
-_NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_NAME = late(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Variables:
+class Variables(msgspec.Struct, frozen=True):
     """Names and values. The values may be secret, so they do not print."""
 
-    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    values: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return "Variables()"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `substituteFrom`. `values` is None where the object is not there."""
 
     kind: str
     name: str
-    values: Mapping[str, str] | None = field(repr=False)
+    values: Mapping[str, str] | None
     optional: bool = False
+
+    def __repr__(self) -> str:
+        return f"Source({self.kind}, {self.name})"
 
 
 def collect(
@@ -112,7 +115,7 @@ def _find_field(document: Document, variables: Variables, *, strict: bool) -> Pl
         try:
             expand(value, variables.values, strict=strict)
         except (SubstitutionError, UnsetVariableError):
-            return replace(document.place, field=path_text(path))
+            return document.place.at(path_text(path))
     return document.place
 
 

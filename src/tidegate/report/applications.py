@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.errors import without_user
 from tidegate.model.objects import Json, Ref
@@ -27,8 +28,7 @@ SHORT = 7
 """Characters of a commit that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRow:
+class ResourceRow(msgspec.Struct, frozen=True):
     """An object of an Application."""
 
     ref: Ref
@@ -38,8 +38,7 @@ class ResourceRow:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationRow:
+class ApplicationRow(msgspec.Struct, frozen=True):
     """An Application: its own object as Git has it and as it lives, and how it stands."""
 
     name: str

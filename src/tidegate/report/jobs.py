@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
@@ -16,8 +17,7 @@ SPARED = ("HOOK", "FINISHED", "STEP", "UNIT")
 """Columns that are left out first where there is little room."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow:
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """A Job or a hook: its step, whether it is a hook, and how it stands in the cluster."""
 
     unit: UnitId

@@ -9,9 +9,10 @@ import msgspec
 
 from tidegate.model.given import title_of
 from tidegate.model.operators import Check, Knowledge, Need, Operator, Product, Row, Until
+from tidegate.model.patterns import late
 from tidegate.report.rollout.names import limit
 
-_HOLE = re.compile(r"\$\{([^}]*)\}")
+_HOLE = late(r"\$\{([^}]*)\}")
 UNTIL = {Until.EXISTS: "", Until.READY: ", ready", Until.SERVING: ", answering"}
 EDGE = "|"
 BUILTIN = frozenset({"batch", "networking.k8s.io"})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.report.rollout.rows import cells
@@ -13,8 +14,7 @@ TraceBlock = tuple[tuple[str, str], ...]
 NEXT, LAST, ALONG, BLANK = "├── ", "└── ", "│   ", "    "
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
+class TreeNode(msgspec.Struct, frozen=True):
     """An object, when it comes, and what it brings."""
 
     name: str

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from tidegate.errors import Place, TidegateError
+from tidegate.model.patterns import late
 
 Finder: TypeAlias = Callable[[str], str | None]
 """A path in a tree, as the user would write it; None for what is no file there."""
 
-_WITH_LINE = re.compile(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
+_WITH_LINE = late(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
 _KNOWN: dict[str, Finder] = {}
 
 
@@ -43,7 +43,7 @@ def seen_name(name: str) -> str:
 
 
 def seen(where: Place) -> Place:
-    return replace(where, name=seen_name(where.name))
+    return where.named(seen_name(where.name))
 
 
 def seen_text(where: Place | str | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Spot
@@ -22,8 +23,7 @@ SPARED = ("STATUS", "BEGAN", "READY")
 MOST_NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class UnitProof:
+class UnitProof(msgspec.Struct, frozen=True):
     """A unit: its wave, whether it is as Git wants it, when it began and was ready, its order.
 
     What is not known is None; the order of one that waits for nobody is.
@@ -37,8 +37,7 @@ class UnitProof:
     order: PairState | None
 
 
-@dataclass(frozen=True, slots=True)
-class OrderProof:
+class OrderProof(msgspec.Struct, frozen=True):
     """All that is known of an order. `missing`: objects that should be there and are not."""
 
     head: RunHead

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.report.applications import head_document
 from tidegate.report.tables import table_lines
@@ -14,11 +15,10 @@ from tidegate.report.tables import table_lines
 Body = dict[str, Json]
 HEADS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
 WAITING = "waiting to be reconciled"
-_HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
+_HASH = late(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
 
 
-@dataclass(frozen=True, slots=True)
-class ReconciledRow:
+class ReconciledRow(msgspec.Struct, frozen=True):
     """An object of Flux, as Git has it and as it lives; and how it stands, where it is a unit.
 
     `stands` is empty where nothing is compared: a source has nothing of its own in a cluster.

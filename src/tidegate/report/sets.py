@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.model.objects import Json
 from tidegate.report.masking import masked
 
 
-@dataclass(frozen=True, slots=True)
-class SetRow:
+class SetRow(msgspec.Struct, frozen=True):
     """One Application of a set, where it comes from, and with which parameters.
 
     `step`: that of the set's rollout; 0 where none takes it, and nothing where there are none.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -35,8 +34,7 @@ ENDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EngineRun:
+class EngineRun(msgspec.Struct, frozen=True):
     """What one engine did: its events, what is known of what failed, what it did not wait for.
 
     `unplayed`: what it has a check for, and nobody knows what the operator writes. `expecting`:
@@ -60,8 +58,7 @@ class EngineRun:
     """The revisions of Helm releases."""
 
 
-@dataclass(slots=True)
-class StepTimes:
+class StepTimes(msgspec.Struct):
     """When one step was applied, and when and how it ended."""
 
     applied: Ms | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
@@ -14,8 +15,7 @@ from tidegate.report.rollout.names import count, name_from
 from tidegate.report.tables import table_lines
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRow:
+class UnitRow(msgspec.Struct, frozen=True):
     """A unit, the wave of its own object in its parent, and how many objects it has, if counted.
 
     One that `is_faulty` could not be rendered.

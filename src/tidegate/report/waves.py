@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json, Ref
@@ -19,8 +20,7 @@ GAP = "  "
 MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseRow:
+class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a set: what its label says, how many of it at once, and the units in it."""
 
     made_by: str
@@ -30,8 +30,7 @@ class PhaseRow:
     units: tuple[UnitId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaveRow:
+class WaveRow(msgspec.Struct, frozen=True, kw_only=True):
     """The units that one unit brings in one wave."""
 
     parent: UnitId | None
@@ -39,16 +38,14 @@ class WaveRow:
     units: tuple[UnitId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelRow:
+class LevelRow(msgspec.Struct, frozen=True, kw_only=True):
     """Units that depend on those of the levels before, and on no others."""
 
     level: int
     units: tuple[UnitId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedObject:
+class PlacedObject(msgspec.Struct, frozen=True):
     """An object, its place, and whether it says itself in which wave it is.
 
     One that `is_made` stands in no file: a namespace that is created for its unit.
@@ -60,8 +57,7 @@ class PlacedObject:
     is_made: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitWave:
+class UnitWave(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of one unit that come in one phase and wave."""
 
     phase: str
@@ -69,8 +65,7 @@ class UnitWave:
     objects: tuple[PlacedObject, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WavesOfUnit:
+class WavesOfUnit(msgspec.Struct, frozen=True, kw_only=True):
     """A unit, what orders it, and its waves. Of some not all objects are known."""
 
     unit: UnitId
@@ -90,8 +85,7 @@ class WavesOfUnit:
         return sum(one.is_marked for one in self.objects)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
     phases: tuple[PhaseRow, ...] = ()
@@ -141,13 +135,18 @@ def _object_cells(units: Iterable[WavesOfUnit]) -> Iterator[tuple[str, ...]]:
         name = str(unit.unit)
         for wave in unit.waves:
             told = [str(one.ref) for one in wave.objects]
-            place = _wave_name(wave) if unit.order != "stages" else "-"
-            yield (name, place, fold(told, len(told), MOST_NAMED))
+            yield (name, _wave_name(wave, unit.order), fold(told, len(told), MOST_NAMED))
             name = ""
 
 
-def _wave_name(wave: UnitWave) -> str:
+def _wave_name(wave: UnitWave, order: str) -> str:
+    """Waves are Argo CD's; Helm knows hooks by their weights, and Flux neither."""
     phase = PHASES.get(wave.phase, wave.phase)
+    if order == "stages" or (order == "helm" and not phase):
+        return "-"
+    if order == "helm":
+        weight = f" {wave.wave}" if wave.wave else ""
+        return f"{'pre' if phase == PHASES['presync'] else 'post'}-hook{weight}"
     return f"{phase} {wave.wave}".strip() if phase else str(wave.wave)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Ref
@@ -51,8 +52,7 @@ class ClusterView:
         return [stored for stored in found if stored is not None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long things take here; assumed, and small beside what waits for them."""
 
     read: Ms = Ms(2)

@@ -1,11 +1,7 @@
-"""A cluster that lives: its controllers, its kubelet, its operators, and what it begins with."""
+"""A cluster that lives: its controllers, its kubelet, its operators."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tidegate.documents import read
-from tidegate.model.objects import Json
 from tidegate.model.operators import Knowledge
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_CONTROLLERS
@@ -25,8 +21,6 @@ from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
-Body = dict[str, Json]
-BASE = Path(__file__).with_name("base.yaml")
 CONTROLLERS = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -64,8 +58,3 @@ def inhabitants(
     rows = paced(known.rows, profile.stages, factor)
     own = kubelet(profile, held=is_held, announces=announces)
     return (own, operators(rows), authorities(rows))
-
-
-def base_objects() -> list[Body]:
-    """What every new cluster has: namespaces with their accounts, a node, a class of storage."""
-    return [document.body for document in read(BASE.read_bytes(), BASE.name)]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import msgspec
@@ -49,12 +48,11 @@ _THEIRS = ("kubernetes.io", "k8s.io")
 """Annotations of these domains may mean something to a server."""
 
 
-@dataclass(slots=True)
-class _OpenRules:
+class _OpenRules(msgspec.Struct):
     """What is asked of a value, and of what stands in it."""
 
     settle: Settle | None = None
-    fields: dict[str, _OpenRules] = field(default_factory=dict)
+    fields: dict[str, _OpenRules] = msgspec.field(default_factory=dict)
 
     def enter(self, path: str, settle: Settle) -> None:
         rules = self

@@ -8,8 +8,9 @@ ones from their CRD (`structural`); merging (`merge`), ownership (`ownership`) a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from tidegate.model.objects import Json
 
@@ -38,8 +39,7 @@ class Type(StrEnum):
     INT_OR_STRING = "int-or-string"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What a CRD asks of a value beyond its type. None: it does not ask."""
 
     enum: tuple[Json, ...] = ()
@@ -58,13 +58,12 @@ class Rules:
     """Integer or string, said a second time with `anyOf`, as generators of CRDs do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shape:
+class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One place. Shapes may contain themselves, so children are asked for, not held."""
 
     type: Type
     merge: Merge
-    fields: Mapping[str, Callable[[], Shape]] = field(default_factory=dict)
+    fields: Mapping[str, Callable[[], Shape]] = msgspec.field(default_factory=dict)
     """Named fields of an object."""
     values: Callable[[], Shape] | None = None
     """What every value of a map is."""
@@ -72,14 +71,14 @@ class Shape:
     """What every item of a list is."""
     keys: tuple[str, ...] = ()
     """By which fields items of a keyed list are told apart."""
-    key_defaults: Mapping[str, Json] = field(default_factory=dict)
+    key_defaults: Mapping[str, Json] = msgspec.field(default_factory=dict)
     """What a key is where an item does not say (a port's protocol is TCP)."""
     required: frozenset[str] = frozenset()
     always: frozenset[str] = frozenset()
     """Fields of a built-in kind that are there even where nothing is said of them: Go structs."""
     default: Json = None
     """What stands here where an object does not say. None: nothing."""
-    defaults: Mapping[str, Json] = field(default_factory=dict)
+    defaults: Mapping[str, Json] = msgspec.field(default_factory=dict)
     """The defaults of the fields, by name."""
     format: str = ""
     """How a scalar is written: `int32`, `int64`, `byte`, `date-time`, `quantity` and others."""

@@ -25,7 +25,6 @@ from tidegate.globs import expand_braces
 from tidegate.model.objects import Json
 from tidegate.model.source import MAGIC, Portion, Putting, Revision, Snapshot
 from tidegate.source.access import Access
-from tidegate.source.archive import unpack
 from tidegate.source.discovering import directories_of
 from tidegate.source.fetch import copy_files, take_files, with_digest
 from tidegate.source.ignore import name_shape
@@ -119,6 +118,8 @@ def _put_at(portion: Portion, file: Path, place: Path, into: str) -> None:
 
 def _extract(portion: Portion, archive: Path, place: Path) -> None:
     """Over what is there; links of an archive are what they lead to."""
+    from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
+
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         unpacked = Path(folder)
         unpack(archive, unpacked, name=archive.name)

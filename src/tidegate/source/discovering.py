@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from tidegate.errors import SourceError, foreign
 from tidegate.model.braces import braces_shape, fill_braces
+from tidegate.model.patterns import late
 from tidegate.model.source import Discovery, Portion
 
-LABEL = re.compile(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
-NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+LABEL = late(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
+NAME = late(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def find_directory(

@@ -22,13 +22,9 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.source.access import Access, Checkout
-from tidegate.source.bucket.fetching import fetch_bucket, objects_kept
-from tidegate.source.git.fetching import fetch_git
 from tidegate.source.git.refs import branch_of, is_pinned, is_range
-from tidegate.source.helm_repository import fetch_chart
 from tidegate.source.ignore import kept_files
 from tidegate.source.local import fetch_local, fetch_own_chart
-from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.semver import is_in_range
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
@@ -49,8 +45,12 @@ async def fetch(source: SourceRef, access: Access) -> Snapshot:
         case ChartSource():
             return await _fetch_chart(source, access)
         case OciSource():
+            from tidegate.source.oci.artifacts import fetch_oci
+
             return await fetch_oci(source, access)
         case BucketSource():
+            from tidegate.source.bucket.fetching import fetch_bucket
+
             return await fetch_bucket(source, access)
 
 
@@ -125,6 +125,8 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
             raise SourceError("source.chart.missing", problem, where=where) from None
         local = await fetch_local(LocalSource(str(place)), access)
         if isinstance(source, BucketSource):
+            from tidegate.source.bucket.fetching import objects_kept
+
             kept = await asyncio.to_thread(objects_kept, source, local.root, local.files)
             local = await take_files(local, kept, access)
     return msgspec.structs.replace(local, source=source)
@@ -132,6 +134,9 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
 
 async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
     """From its repository; where that cannot be, the one that the user's own repository has."""
+    from tidegate.source.helm_repository import fetch_chart
+    from tidegate.source.oci.artifacts import fetch_oci_chart
+
     in_registry = source.repository.startswith("oci://")
     try:
         return await (fetch_oci_chart if in_registry else fetch_chart)(source, access)
@@ -147,7 +152,7 @@ async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
     whole = (one for one in access.checkouts if not one.chart)
     checkout = next((one for one in whole if same_repository(one.url, source.url)), None)
     if checkout is None:
-        return await fetch_git(source, access)
+        return await _fetch_git(source, access)
     if uses_working_tree(source, checkout):
         local = await fetch_local(LocalSource(str(checkout.path)), access)
         return msgspec.structs.replace(local, source=source)
@@ -157,6 +162,12 @@ async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
             return await _fetch_from_checkout(source, checkout, access)
         except SourceError:
             pass  # a checkout need not have every commit
+    return await _fetch_git(source, access)
+
+
+async def _fetch_git(source: GitSource, access: Access) -> Snapshot:
+    from tidegate.source.git.fetching import fetch_git
+
     return await fetch_git(source, access)
 
 
@@ -179,7 +190,7 @@ async def _fetch_from_checkout(source: GitSource, checkout: Checkout, access: Ac
         access, schemes=access.schemes | {"file"}, checkouts=(), offline=False
     )
     local = msgspec.structs.replace(source, url=checkout.path.as_uri())
-    found = await fetch_git(local, inside)
+    found = await _fetch_git(local, inside)
     return msgspec.structs.replace(found, source=source)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.globs import join_stars, one_of
+from tidegate.model.patterns import late
 
 FILE_NAME = ".sourceignore"
 ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
@@ -26,7 +27,7 @@ LEFT_OUT_WITHOUT_RULES = (
 )
 ANY_DEPTH = "**"
 TEXTS = (".yaml", ".yml")
-_MARKED = re.compile(r"/(\.|appveyor|cloudbuild|codeship)")
+_MARKED = late(r"/(\.|appveyor|cloudbuild|codeship)")
 """In all paths of texts that the defaults leave out, and in few others."""
 
 
@@ -152,7 +153,7 @@ def _find(shape: re.Pattern[str] | None, path: Sequence[str], start: int) -> int
     return next((at + 1 for at in range(start, len(path)) if shape.fullmatch(path[at])), None)
 
 
-_TOKEN = re.compile(
+_TOKEN = late(
     r"(?P<star>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[\^?(?:(?:\\.|[^\]\\-])(?:-(?:\\.|[^\]\\-]))?)+\])"
     r"|(?P<plain>[^\\\[])",
     re.DOTALL,

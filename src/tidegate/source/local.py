@@ -12,7 +12,6 @@ import msgspec
 from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
-from tidegate.source.archive import unpack
 from tidegate.source.git.program import Git, git_for
 from tidegate.source.git.refs import commit_digest
 from tidegate.source.tree import (
@@ -65,7 +64,7 @@ async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
         async with git_for(_local_url(path), access) as git:
             asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
             listed = await _said(git, *asked, cwd=path)
-    paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    paths = [name for name in os.fsdecode(listed).split("\0") if name]
     try:
         if paths:
             return await asyncio.to_thread(look_at, path, sorted(set(paths)))
@@ -146,6 +145,8 @@ def _local_url(path: Path) -> GitUrl:
 
 
 async def _unpacked(source: LocalSource, path: Path, access: Access, strip: int) -> Snapshot:
+    from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
+
     with path.open("rb") as file:
         packed = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
     digest = f"sha256:{packed.hexdigest()}"

@@ -6,7 +6,6 @@ prerelease in it never takes one: `>=1.0.0` does not take `1.1.0-rc.1`, but `>=1
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import zip_longest
@@ -14,6 +13,7 @@ from itertools import zip_longest
 import msgspec
 
 from tidegate.errors import SourceError, foreign
+from tidegate.model.patterns import late
 
 LONGEST_VERSION = 256
 LONGEST_RANGE = 512
@@ -23,17 +23,17 @@ LARGEST_NUMBER = 2**64 - 1
 _NUMBER = r"([0-9]+)"
 _LABEL = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(
+_VERSION = late(
     rf"v?{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?(?:-({_LABEL}(?:\.{_LABEL})*))?(?:\+({_BUILD}))?"
 )
 _PART = r"[0-9xX*]+"
 _BOUND = rf"v?{_PART}(?:\.{_PART})?(?:\.{_PART})?(?:-{_BUILD})?(?:\+{_BUILD})?"
 _SIGN = r"(?:!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)"
-_TERM = re.compile(rf"({_SIGN}) ?({_BOUND})")
-_BETWEEN = re.compile(r" ?, ?| ")
-_SPAN = re.compile(rf" ?({_BOUND}) - ({_BOUND}) ?")
-_SPACE = re.compile(r"[\t\n\f\r ]+")
-_BOUND_PARTS = re.compile(rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(-{_BUILD})?(?:\+.*)?")
+_TERM = late(rf"({_SIGN}) ?({_BOUND})")
+_BETWEEN = late(r" ?, ?| ")
+_SPAN = late(rf" ?({_BOUND}) - ({_BOUND}) ?")
+_SPACE = late(r"[\t\n\f\r ]+")
+_BOUND_PARTS = late(rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(-{_BUILD})?(?:\+.*)?")
 
 
 class Version(msgspec.Struct, frozen=True):

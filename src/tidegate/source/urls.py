@@ -12,15 +12,16 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.patterns import late
 
 SCHEMES = frozenset({"https", "ssh", "http", "file"})
 LONGEST = 2048
 DEFAULT_PORTS = {"https": 443, "ssh": 22, "http": 80}
 
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
+_USER = late(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
-_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
-_SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
+_HOST = late(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
+_SCP = late(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
 
 
 class GitUrl(msgspec.Struct, frozen=True, order=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +12,12 @@ import msgspec
 from tidegate.documents import read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, follow, open_file
+from tidegate.model.patterns import late
 from tidegate.model.source import ChartSource
 from tidegate.source.semver import pick_highest, read_range
 
 CHART_FILE, PACKED = "Chart.yaml", ".tgz"
-_PACKED_NAME = re.compile(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
+_PACKED_NAME = late(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
 
 
 class VendoredChart(msgspec.Struct, frozen=True, order=True):

@@ -188,8 +188,20 @@ def _refusal(status: int, url: str) -> SourceError:
 
 
 def _server_error(code: str, url: str, error: Exception) -> SourceError:
-    reason = foreign(str(error)) or "no answer in time"
+    told = _system_says(error)
+    reason = foreign(told or str(error)) or "no answer in time"
     return SourceError(code, f"the server cannot be asked: {reason}", where=Place(shown(url)))
+
+
+def _system_says(error: Exception) -> str:
+    """Why there is no connection, without the address that it is told with."""
+    import aiohttp  # noqa: PLC0415  (as above)
+
+    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(
+        error, aiohttp.ClientSSLError
+    ):
+        return ""
+    return error.os_error.strerror or ""
 
 
 def _tls(credentials: Credentials) -> ssl.SSLContext:

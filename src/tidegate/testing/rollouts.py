@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -35,11 +34,10 @@ class PolicyChanges(TypedDict, total=False):
     deletes_contents: bool
 
 
-@dataclass(slots=True)
-class Run:
+class Run(msgspec.Struct):
     """What a rollout told, in order."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = msgspec.field(default_factory=list)
     result: str = ""
 
     @property

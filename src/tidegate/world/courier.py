@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import structs
 
 from tidegate.model.moment import MINUTE, Ms
@@ -24,8 +24,7 @@ from tidegate.world.window import Window
 SERVER_ERROR = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long a call is tried before its caller hears of the trouble."""
 
     lost: Ms = Ms(2 * MINUTE)
@@ -35,8 +34,7 @@ class Patience:
 DEFAULT_PATIENCE = Patience()
 
 
-@dataclass(slots=True)
-class _Parcel:
+class _Parcel(msgspec.Struct):
     call: Call
     since: Ms
     attempts: int = 0
@@ -47,13 +45,12 @@ class _Parcel:
     withdrawn: bool = False
 
 
-@dataclass(slots=True)
-class _Lane:
+class _Lane(msgspec.Struct):
     """One cluster's calls."""
 
-    window: Window = field(default_factory=Window)
-    urgent: deque[_Parcel] = field(default_factory=deque)
-    ordinary: deque[_Parcel] = field(default_factory=deque)
+    window: Window = msgspec.field(default_factory=Window)
+    urgent: deque[_Parcel] = msgspec.field(default_factory=deque)
+    ordinary: deque[_Parcel] = msgspec.field(default_factory=deque)
     flying: int = 0
 
     def take(self) -> _Parcel | None:

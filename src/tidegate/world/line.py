@@ -7,8 +7,7 @@ over lost streams and expired versions. Worlds send once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+import msgspec
 from msgspec import structs
 
 from tidegate.model.moment import Ms
@@ -19,8 +18,7 @@ from tidegate.world.mirror import QUIET, Mirror, MirrorTurn
 from tidegate.world.protocol import World
 
 
-@dataclass(slots=True)
-class _Reflection:
+class _Reflection(msgspec.Struct):
     """A mirror at work: for which call, and under which ticket the world knows its stream."""
 
     mirror: Mirror
@@ -30,11 +28,10 @@ class _Reflection:
     whole: bool = False
 
 
-@dataclass(slots=True)
-class _Watching:
+class _Watching(msgspec.Struct):
     """What a caller's watch consists of: one mirror, or one for each namespace it may see."""
 
-    parts: list[_Reflection] = field(default_factory=list)
+    parts: list[_Reflection] = msgspec.field(default_factory=list)
     answered: bool = False
 
     def is_whole(self) -> bool:

@@ -8,8 +8,9 @@ silence. Keeps the objects of its selection as bytes, in the view asked for, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Live, Ref
@@ -31,8 +32,7 @@ class MirrorStage(StrEnum):
     OVER = "over"
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorTurn:
+class MirrorTurn(msgspec.Struct, frozen=True):
     """What follows from a fact: a request to send, a stream to end, facts for the caller."""
 
     send: List | Watch | None = None

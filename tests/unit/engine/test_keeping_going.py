@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import StepState, Told

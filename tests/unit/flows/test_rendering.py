@@ -6,10 +6,10 @@ import gc
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.render.helm_charts import a_release, data_of, names_of, write_chart
 from tests.unit.render.sops_program import AgeKey, encrypt

@@ -189,6 +189,25 @@ async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypt
     assert key.recipient in str(decrypted.locked[0])
 
 
+@pytest.mark.parametrize("loses", ["all of it", "its seal"])
+async def test_encrypted_values_that_no_block_speaks_of_are_no_plain_values(
+    key: AgeKey, encrypted: bytes, loses: str
+) -> None:
+    document = read(encrypted, "a.yaml")[0]
+    block = document.body.pop("sops")
+    if loses == "its seal" and isinstance(block, dict):
+        document.body["sops"] = {name: part for name, part in block.items() if name != "mac"}
+
+    decrypted = await decrypt([document], key.keys, offline=True)
+
+    (lost,) = decrypted.locked
+    assert lost.code == "render.sops.metadata"
+    assert "(stringData." in str(lost)
+    assert "ENC[" not in str(decrypted.documents[0].body)
+    with pytest.raises(RenderError):
+        await decrypt([document], key.keys)
+
+
 async def test_offline_does_not_excuse_a_damaged_value(key: AgeKey, encrypted: bytes) -> None:
     document = read(encrypted.replace(b"password:", b"pass:"), "a.yaml")[0]
 

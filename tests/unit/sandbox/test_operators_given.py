@@ -12,8 +12,9 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage
 from tidegate.model.reading import mapping, mappings
+from tidegate.sandbox.base import base_objects
 from tidegate.sandbox.kinds import WORKLOADS
-from tidegate.sandbox.living import base_objects, living
+from tidegate.sandbox.living import living
 from tidegate.sandbox.operators.given import (
     Seat,
     arrive,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tidegate.apiserver.printing.cells import AGE, NAME, NONE, Body, Printer, at, human, is_true
 from tidegate.model.moment import SECOND, Ms
@@ -12,14 +12,13 @@ from tidegate.model.reading import mapping, mappings, number, part, text
 ENDED = ("Succeeded", "Failed")
 
 
-@dataclass(slots=True)
-class _Standing:
+class _Standing(msgspec.Struct):
     """What is counted over a pod's containers."""
 
     reason: str
     ready: int = 0
     restarts: int = 0
-    restarted: list[Ms] = field(default_factory=list)
+    restarted: list[Ms] = msgspec.field(default_factory=list)
 
     def note(self, status: Body) -> None:
         self.restarts += number(status, "restartCount")

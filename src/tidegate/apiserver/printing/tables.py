@@ -13,6 +13,7 @@ from tidegate.apiserver.printing.pods import POD
 from tidegate.apiserver.printing.workloads import WORKLOADS
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 
 TABLE = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
@@ -24,7 +25,7 @@ PRINTERS: dict[tuple[str, str], tuple[Printer, ...]] = {
 }
 BARE: tuple[Printer, ...] = (NAME, AGE)
 """Of a custom kind that asks for no columns."""
-_STEP = re.compile(
+_STEP = late(
     r"""\.?(?P<key>(?:[^.\[\]\\]|\\.)+)
     |\[(?P<place>\d+|\*)\]
     |\[['"](?P<quoted>[^'"]+)['"]\]

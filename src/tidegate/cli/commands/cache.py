@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 
 if TYPE_CHECKING:
     from tidegate.flows.cache import Contents, ShelfContents
@@ -35,9 +36,11 @@ def cache(context: click.Context) -> None:
 @options.text_or_json
 def show(output: str = "text") -> None:
     """Show what the cache holds: how many, how large, and when it was used last."""
+    doing = say_first("looking into the cache", quiet=output == "json")
     from tidegate.flows.cache import look_into_cache
 
     contents = look_into_cache()
+    doing.clear()
     options.show(output, [contents], _table(contents))
 
 
@@ -46,9 +49,11 @@ def show(output: str = "text") -> None:
 @options.text_or_json
 def clear(kinds: tuple[str, ...], output: str) -> None:
     """Remove everything, or only these KINDS. What another process uses stays."""
+    doing = say_first("clearing the cache", quiet=output == "json")
     from tidegate.flows.cache import clear_cache
 
     cleared = clear_cache(kinds)
+    doing.clear()
     stayed = f"; {cleared.kept} in use stayed" if cleared.kept else ""
     line = f"{cleared.removed} removed, {_size(cleared.bytes)} free again{stayed}"
     options.show(output, [cleared], [line])

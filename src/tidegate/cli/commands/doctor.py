@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 
 
 @click.command()
@@ -17,10 +18,12 @@ def doctor(output: str) -> None:
       tidegate doctor
       tidegate doctor -o json
     """
+    doing = say_first("looking for tools", quiet=output == "json")
     from tidegate.cli.running import run
     from tidegate.flows.doctor import examine
 
     findings = run(examine())
+    doing.clear()
     names = max(len(finding.name) for finding in findings)
     versions = max(len(finding.version) for finding in findings)
     lines = (

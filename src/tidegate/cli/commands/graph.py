@@ -44,12 +44,12 @@ def graph(what: str, **told: Unpack[Given]) -> int:
     """
     output = told["output"]
     doing = say_first(f"reading {what}", quiet=output != "text")
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.flows.graph import GraphQuestion, graph_stories
 
-    told["sandbox"] = True
+    told["sandbox"] = told["still"] = True
     question = GraphQuestion(
         units=told["units"], critical=told["critical_path"], why=told["why"] or None
     )

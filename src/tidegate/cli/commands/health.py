@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import FILE
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ def test(folder: Path, output: str) -> int:
       tidegate health test resource_customizations/cert-manager.io
       tidegate health test . -o json
     """
+    doing = say_first(f"testing {folder}", quiet=output == "json")
     from tidegate.cli.running import run
     from tidegate.flows.health_tests import run_tests
 
     found = run(run_tests(folder))
+    doing.clear()
     options.show(output, found, _results(found))
     return 0 if all(one.passed for one in found) else UNHEALTHY
 
@@ -115,12 +118,14 @@ def health(
       tidegate health certificate.yaml --lua health.lua
       tidegate health test DIR
     """
+    doing = say_first(f"judging {', '.join(files)}", quiet=output == "json")
     from tidegate.cli.running import run
     from tidegate.flows.health import judge_files
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
     found = run(judge_files(files, dialect=dialect, **rules))
+    doing.clear()
     options.show(output, found, _table(found))
     ill = any(one.verdict.health != HEALTHY for one in found)
     return UNHEALTHY if exit_code and ill else 0

@@ -88,7 +88,7 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
 
     if told["update_baseline"] and told["baseline"] is None:
         raise click.BadParameter("it needs `--baseline FILE`", param_hint="--update-baseline")
-    told["sandbox"] = True
+    told["sandbox"] = told["still"] = True
     levels = {code: Severity(level) for code, level in told["severity"] if code}
     least = [Severity(level) for code, level in told["severity"] if not code]
     asking = Asking(

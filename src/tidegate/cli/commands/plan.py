@@ -59,7 +59,7 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.previewing import show_found
 
     chosen = (told["context"], told["kubeconfig"], told["clusters"] or None)
-    told["sandbox"] = all(one is None for one in chosen)
+    told["sandbox"] = told["still"] = all(one is None for one in chosen)
     pointed = pointed_of(what, told)
     doing.say(f"comparing {what} with {'an empty cluster' if told['sandbox'] else 'what lives'}")
     found, previews = in_found(pointed, told, partial(_preview, told["save"], what, pointed.said))

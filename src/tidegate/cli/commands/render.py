@@ -12,7 +12,9 @@ from tidegate.cli.saying import hand_out, say, say_lines
 from tidegate.cli.unit_options import NARROWING, Given, takes
 
 if TYPE_CHECKING:
+    from tidegate.errors import TidegateError
     from tidegate.flows.render import UnitPart
+    from tidegate.model.finding import Finding
 
 
 @click.command()
@@ -75,14 +77,20 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
     for one, made in zip(what, results, strict=True):
         stand_again(one)
         codes += [
-            _show(one, part, output=told["output"], origins=told["origins"]) for part in made.parts
+            _show(one, part, made.findings, output=told["output"], origins=told["origins"])
+            for part in made.parts
         ]
         codes.append(options.say_findings(made.findings))
     return max(codes)
 
 
-def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
-    """Objects to standard output, the rest to standard error. Gives the exit code."""
+def _show(
+    what: str, part: UnitPart, findings: tuple[Finding, ...], *, output: str, origins: bool
+) -> int:
+    """Objects to standard output, the rest to standard error. Gives the exit code.
+
+    `findings`: what is told behind all units, and not here.
+    """
     from tidegate.flows.rendering import Unrendered
     from tidegate.report.places import seen_error
     from tidegate.report.rendered import show, talk, unit_line
@@ -93,7 +101,7 @@ def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
         said = {"errors": part.errors, "notes": part.notes}
         hand_out(unit_line(names, part.objects, said, part.findings))
     if isinstance(result, Unrendered):
-        for error in result.errors:
+        for error in (one for one in result.errors if not _is_among(one, findings)):
             say_lines(str(seen_error(error)), err=True)
         return max(error.exit_code for error in result.errors)
     shown = () if output == "units" else part.objects
@@ -105,6 +113,11 @@ def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
     if not result.documents and not result.weakened:
         say(f"`{what}` renders to nothing", err=True)
     unknown = {one.unknown: one.why for one in result.weakened}
-    for text in talk(notes=(*result.locked, *result.suspect), unknown=unknown):
+    notes = (one for one in (*result.locked, *result.suspect) if not _is_among(one, findings))
+    for text in talk(notes=notes, unknown=unknown):
         say_lines(text, err=True)
     return max((error.exit_code for error in unknown.values()), default=0)
+
+
+def _is_among(error: TidegateError, findings: tuple[Finding, ...]) -> bool:
+    return any(one.code == error.code and error.problem in one.sentence for one in findings)

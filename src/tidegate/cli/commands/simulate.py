@@ -23,6 +23,7 @@ from tidegate.cli.unit_options import (
 
 if TYPE_CHECKING:
     from tidegate.flows.simulate import Simulated
+    from tidegate.model.event import Result
     from tidegate.model.semantics import Semantics
     from tidegate.report.simulation import EngineRun
 
@@ -62,11 +63,9 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import pointed_of, setting_of, target_of
     from tidegate.cli.assuming import show_absences
-    from tidegate.cli.exits import CODES
     from tidegate.cli.running import run as run_story
     from tidegate.flows.simulate import Playing
     from tidegate.flows.simulate import simulate as run
-    from tidegate.model.event import Result
     from tidegate.model.expectation import Expectation
     from tidegate.report.simulation import side_by_side
     from tidegate.report.spread import spread_lines
@@ -88,9 +87,17 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
         show_absences(absences, greenfield=greenfield, json=is_json)
     lines = spread_lines(shown) if told["spread"] else side_by_side(shown)
     options.show(told["output"], _documents(shown), lines)
-    results = {one.result for one in runs}
+    unknown = options.say_findings(finding for one in runs for finding in one.weakness)
+    return _code_of({one.result for one in runs}) or max(code, unknown)
+
+
+def _code_of(results: set[Result]) -> int:
+    """The exit code of how the engines ended."""
+    from tidegate.cli.exits import CODES
+    from tidegate.model.event import Result
+
     if results == {Result.PASSED}:
-        return code
+        return 0
     return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
 
 

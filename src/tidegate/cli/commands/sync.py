@@ -206,7 +206,7 @@ def _agreed(previews: list[Preview]) -> str:
 
 
 async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) -> int:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
@@ -240,7 +240,16 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) ->
             await forget_leaving(prepared, session)
     _say_left(screen.course)
     agreed.end_record(result)
-    return CODES[result]
+    return max(CODES[result], _say_unknown(found, session))
+
+
+def _say_unknown(found: Found, session: Session) -> int:
+    """Tell what could not be had, and gives the exit code; a real cluster got nothing of it."""
+    from tidegate.flows.weakness import weakness_of
+
+    if session.target.simulation is None:
+        return 0
+    return options.say_findings(weakness_of(found.members, found.findings))
 
 
 def _say_left(course: Course) -> None:
@@ -264,7 +273,7 @@ async def _roll_out(
     asked: _Asked,
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.masters import hand_back, meet_masters

@@ -37,5 +37,5 @@ def trace(kind: str, called: str, **told: Unpack[Given]) -> int:
         raise click.UsageError("give KIND NAME, or KIND/NAME")
     from tidegate.cli.lineage import show_trace
 
-    say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-    return show_trace(kind, called, told)
+    doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
+    return show_trace(kind, called, told, doing)

@@ -25,8 +25,8 @@ def _make(noun: str) -> click.Command:
     def show(called: str, compact: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
         from tidegate.cli.lineage import show_tree
 
-        say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-        return show_tree(kind, called, told, compact=compact)
+        doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
+        return show_tree(kind, called, told, doing, compact=compact)
 
     article = "an" if kind == "Application" else "a"
     options_of = reversed(getattr(show, "__click_params__", []))

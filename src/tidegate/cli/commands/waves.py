@@ -47,7 +47,7 @@ def waves(what: str, **told: Unpack[Given]) -> int:
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines
 
-    told["sandbox"] = True
+    told["sandbox"] = told["still"] = True
     found, inventories = in_found(pointed_of(what, told), told, take_inventory)
     doing.clear()
     findings = found.findings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -17,6 +16,7 @@ from tidegate.documents import Document, FieldPath
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Propagation
+from tidegate.model.patterns import late
 from tidegate.model.project import ProjectClaim
 from tidegate.model.reading import labels_of, listed, mapping, part, text
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
@@ -31,7 +31,7 @@ CASCADE_WAYS = {
     "background": Propagation.BACKGROUND,
 }
 TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-REF = re.compile(r"[a-zA-Z0-9_-]+")
+REF = late(r"[a-zA-Z0-9_-]+")
 
 
 def read_application(document: Document, namespace: str) -> Declared:

@@ -7,7 +7,6 @@ which it knows its objects. Health rules are read where health is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 import msgspec
@@ -207,7 +206,7 @@ def _wrong(said: Switch, problem: str, hint: str) -> Finding:
         code="argo.setting",
         severity=Severity.WARNING,
         sentence=f"`{foreign(said.name)}` does nothing: {problem}",
-        where=replace(said.where),
+        where=said.where,
         why="Argo CD would log an error",
         fix=hint,
     )

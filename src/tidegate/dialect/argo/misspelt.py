@@ -66,9 +66,10 @@ def find_misspelt(document: Document, order: Order) -> Iterator[Finding]:
     yield from _words(document, HELM_HOOK, (*HELM_PHASES, *HELM_ENDS, *OTHERS), "hook of Helm's")
     yield from _words(document, HELM_POLICY, tuple(HELM_POLICIES), "delete policy of Helm's")
     known = (*ARGO_NOTES, *HELM_NOTES) if order is Order.WAVES else HELM_NOTES
-    for key in notes:
-        near = get_close_matches(key, known, n=1, cutoff=SIMILAR) if _may_be_meant(key) else ()
-        if near and key not in {*ARGO_NOTES, *HELM_NOTES, *READ_ELSEWHERE}:
+    read = {*ARGO_NOTES, *HELM_NOTES, *READ_ELSEWHERE}
+    for key in (one for one in notes if one not in read and _may_be_meant(one)):
+        near = get_close_matches(key, known, n=1, cutoff=SIMILAR)
+        if near:
             sentence = f"{_name(document)} has an annotation `{foreign(key)}`, which nobody reads"
             yield _finding(document, "argo.annotation", key, sentence, near[0])
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from tidegate.globs import compile_glob, compile_name, fits_path
 from tidegate.model.objects import Ref
+from tidegate.model.patterns import late
 from tidegate.model.project import (
     DestinationRule,
     KindRule,
@@ -20,11 +21,11 @@ from tidegate.model.project import (
 )
 from tidegate.model.sync_window import SyncWindow
 
-SSH = re.compile(r"(ssh://)?([^/:]*?)@[^@]+")
+SSH = late(r"(ssh://)?([^/:]*?)@[^@]+")
 UNESCAPED = "/!$&'()*+,;=:@[]?#%-._~"
 """Signs that Go leaves as they are in an address."""
-BAD_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*[\s<>{}|\\^`\"]")
-SLOW = re.compile(r"\)[*+{]")
+BAD_HOST = late(r"[a-z][a-z0-9+.-]*://[^/?#]*[\s<>{}|\\^`\"]")
+SLOW = late(r"\)[*+{]")
 """A group that is repeated can take a regular expression for ever."""
 NOT_IN_ACCOUNTS = frozenset("!*[]{}\\/")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tidegate.dialect.argo.telling import Telling
 from tidegate.documents.document import FieldPath
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.release import How, Parameter, Release
 from tidegate.model.rendering import (
@@ -50,7 +50,7 @@ UNPLAYED = {
     ("kustomize", "version"): "overlays are built by the kustomize that is found here",
 }
 """Fields that change nothing here, and why."""
-COUNT = re.compile(r"[+-]?[0-9]{1,18}")
+COUNT = late(r"[+-]?[0-9]{1,18}")
 
 
 def without_silent_blocks(source: Body) -> Body:

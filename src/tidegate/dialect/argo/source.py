@@ -22,6 +22,7 @@ from tidegate.documents.document import FieldPath
 from tidegate.errors import Place
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json, Kind
+from tidegate.model.patterns import late
 from tidegate.model.reading import text
 from tidegate.model.rendering import ArgoBuild
 from tidegate.model.source import ChartSource, GitRef, GitSource, OciSource, RefKind, SourceRef
@@ -32,7 +33,7 @@ from tidegate.schema.shape import Shape, child
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 REGISTRY = "oci://"
 HEAD = frozenset({"", "HEAD"})
-RANGE = re.compile(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)
+RANGE = late(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)
 """A tag of a registry has none of these signs."""
 KEPT = ("chart", "name", "path", "ref", "repoURL", "tagPrefix", "targetRevision")
 """What files in the tree cannot change."""

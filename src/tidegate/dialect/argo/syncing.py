@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from tidegate.dialect.argo.ignoring import take_ignored
@@ -13,13 +11,14 @@ from tidegate.dialect.argo.telling import Telling
 from tidegate.errors import foreign
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
+from tidegate.model.patterns import late
 from tidegate.model.policy import Policy, Tracking
 from tidegate.model.reading import listed, mapping, number, part, text
 from tidegate.model.semantics import ARGOCD, Retry
 
 ARGO = Policy(semantics=ARGOCD, manager="argocd-controller", tracking=Tracking.ARGO)
 SYNC = ("spec", "syncPolicy")
-SECONDS = re.compile(r"[+-]?[0-9]{1,10}")
+SECONDS = late(r"[+-]?[0-9]{1,10}")
 FOR_EVER = 1_000_000_000
 """Attempts, or milliseconds, of which nobody sees the end."""
 FIRST, CAP, FACTOR = Ms(5 * SECOND), Ms(3 * MINUTE), 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidegate.documents.document import FieldPath, path_text
 from tidegate.errors import Place
 from tidegate.model.finding import Finding, Severity
@@ -33,7 +31,7 @@ class Telling:
         self, severity: Severity, code: str, path: FieldPath, words: tuple[str, str, str]
     ) -> None:
         sentence, why, fix = words
-        where = replace(self._where, field=path_text(path))
+        where = self._where.at(path_text(path))
         self._findings.append(
             Finding(code=code, severity=severity, sentence=sentence, where=where, why=why, fix=fix)
         )

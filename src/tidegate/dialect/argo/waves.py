@@ -6,16 +6,15 @@ refusal. What lives is read as Argo CD reads it: whatever is no number does not 
 
 from __future__ import annotations
 
-import re
-
 from tidegate.dialect.argo.options import Body, notes_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place, foreign
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 
 WAVE = "argocd.argoproj.io/sync-wave"
 WEIGHT = "helm.sh/hook-weight"
-NUMBER = re.compile(r"[+-]?[0-9]{1,40}")
+NUMBER = late(r"[+-]?[0-9]{1,40}")
 LIMIT = 2**63
 
 

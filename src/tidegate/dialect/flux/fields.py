@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-import re
 from collections.abc import Collection, Iterator
 
 from tidegate.dialect.flux.part import Part
@@ -12,6 +11,7 @@ from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
 from tidegate.model.objects import Kind
+from tidegate.model.patterns import late
 from tidegate.model.release import ValuesFile
 from tidegate.model.rendering import DataReference, Image, Patch
 from tidegate.model.source import SourceObject
@@ -21,7 +21,7 @@ REPOSITORY = "HelmRepository"
 CHART_SOURCES = (REPOSITORY, "GitRepository", "Bucket")
 OLD_PATCHES = ("patchesStrategicMerge", "patchesJson6902")
 DATA_KINDS = ("ConfigMap", "Secret")
-_PLAIN = re.compile(r"[A-Za-z0-9.:_-]+")
+_PLAIN = late(r"[A-Za-z0-9.:_-]+")
 """A text that means itself, where Flux reads a regular expression."""
 _TARGETS = frozenset({"group", "kind", "name", "namespace"})
 

@@ -5,7 +5,6 @@ Each is an ExternalArtifact of the generator's namespace, by which units name it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from tidegate.documents import Document
 from tidegate.errors import foreign
 from tidegate.model.braces import names_in_braces
 from tidegate.model.finding import Severity
+from tidegate.model.patterns import late
 from tidegate.model.source import DeclaredSource, Discovery, Portion, Putting, SourceObject
 
 SOURCES = ("GitRepository", "OCIRepository", "HelmChart", "Bucket", "ExternalArtifact")
@@ -25,7 +25,7 @@ OVERWRITE, MERGE, EXTRACT = "Overwrite", "Merge", "Extract"
 PUTTING = {OVERWRITE: Putting.COPY, MERGE: Putting.MERGE, EXTRACT: Putting.EXTRACT}
 CURRENT = ("v1beta1",)
 UNSAID = "its generator does not say well what it is made of"
-LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+LABEL = late(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 """What a name in braces must be: a variable, and the key of a label."""
 
 

@@ -6,9 +6,7 @@ What is not of its type is told and read as absent, so that a reader goes on to 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
@@ -19,6 +17,7 @@ from tidegate.errors import Place, foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.moment import Ms, parse_duration
 from tidegate.model.objects import Json, Kind
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, text
 
 REFUSED = "the API server refuses the object"
@@ -26,7 +25,7 @@ CURRENT = frozenset({"v1", "v2"})
 GONE = {"v1beta1": "2.7", "v2beta1": "2.7", "v1beta2": "2.8", "v2beta2": "2.8"}
 """Since when Flux does not serve a version any more."""
 EMPTY: tuple[Json, ...] = (None, "", [], {})
-_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
+_DURATION = late(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 _WORDS = {str: "a text", bool: "true or false", dict: "a mapping", list: "a list", int: "a number"}
 _Value = TypeVar("_Value", str, bool, int, dict[str, Json], list[Json])
 
@@ -43,7 +42,7 @@ class Part:
     def at(self, name: str | int = "") -> Place:
         """The place of a field or an item, or of the part itself."""
         path = self._path if name == "" else (*self._path, name)
-        return replace(self._place, field=path_text(path))
+        return self._place.at(path_text(path))
 
     def tell(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from tidegate.documents import Document
 from tidegate.documents.document import path_text
@@ -42,7 +41,7 @@ def _of_deployment(document: Document) -> Iterator[Switch]:
         controller = next((one for one in (*own, *names) if one in CONTROLLERS), "")
         for at, word, value in _told(listed(container, "args")) if controller else ():
             field = path_text((*SPOT, index, "args", at))
-            yield Switch(f"{controller}.{word}", value, replace(document.place, field=field))
+            yield Switch(f"{controller}.{word}", value, document.place.at(field))
 
 
 def _program(image: str) -> str:

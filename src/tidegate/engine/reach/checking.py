@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -28,14 +27,13 @@ TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
 """Proofs that ask whether a status has changed."""
 
 
-@dataclass(slots=True)
-class Examiner:
+class Examiner(msgspec.Struct):
     """Compares wanted objects with living ones."""
 
     means: Means
     outlook: Outlook
     units: dict[UnitId, PlannedUnit]
-    _stood: dict[Spot, tuple[Asked, Standing]] = field(default_factory=dict)
+    _stood: dict[Spot, tuple[Asked, Standing]] = msgspec.field(default_factory=dict)
 
     def stand(self, step: Step, item: Item, remembered: Entry | None) -> Standing:
         """How an object stands; asked again of the same state, the answer is the same."""

@@ -7,7 +7,6 @@ before it can be made again is tried where it is: that it is there is what a ser
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -17,6 +16,7 @@ from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.writing import told_causes, told_parts, trouble_of
 from tidegate.engine.vocabulary import Trouble
 from tidegate.model.objects import Kind, Ref, Spot
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 from tidegate.schema.fit import Misfit
 from tidegate.world import facts
@@ -32,7 +32,7 @@ UNKNOWABLE = (
 )
 DENIED = "denied"
 NOT_THERE = ("not found", "was found")
-QUOTA = re.compile("(exceeded|failed) quota: ")
+QUOTA = late("(exceeded|failed) quota: ")
 Likeness: TypeAlias = tuple[object, ...]
 
 

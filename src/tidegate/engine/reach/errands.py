@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
@@ -97,12 +96,11 @@ def together(errands: Iterable[Errand[Came]]) -> Errand[list[Came]]:
     return [came[place] for place in range(len(under_way))]
 
 
-@dataclass(slots=True, eq=False)
-class _Trip:
+class _Trip(msgspec.Struct, eq=False):
     """An errand under way, and the outcomes that it still waits for."""
 
     resume: Callable[[tuple[Outcome, ...] | None], Wish | None]
-    outcomes: list[Outcome | None] = field(default_factory=list)
+    outcomes: list[Outcome | None] = msgspec.field(default_factory=list)
     missing: int = 0
 
 

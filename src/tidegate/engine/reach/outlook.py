@@ -7,8 +7,9 @@ plan speaks of is kept, as bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from tidegate.engine.fences import is_older
 from tidegate.engine.reach.errands import Ask, Errand
@@ -20,16 +21,15 @@ Group: TypeAlias = tuple[str, Kind]
 """A cluster and a kind."""
 
 
-@dataclass(slots=True)
-class Outlook:
+class Outlook(msgspec.Struct):
     """The planned objects, by cluster."""
 
-    lives: dict[Spot, Live] = field(default_factory=dict)
-    served: dict[str, dict[Kind, Served]] = field(default_factory=dict)
-    _wanted: dict[Spot, None] = field(default_factory=dict)
-    _watched: dict[Group, set[str]] = field(default_factory=dict)
+    lives: dict[Spot, Live] = msgspec.field(default_factory=dict)
+    served: dict[str, dict[Kind, Served]] = msgspec.field(default_factory=dict)
+    _wanted: dict[Spot, None] = msgspec.field(default_factory=dict)
+    _watched: dict[Group, set[str]] = msgspec.field(default_factory=dict)
     """The namespaces of each kind in which everything is told; the empty one is all of them."""
-    _seen: set[Spot] = field(default_factory=set)
+    _seen: set[Spot] = msgspec.field(default_factory=set)
     """What is known to be as it is known here."""
 
     def want(self, spots: Iterable[Spot]) -> None:

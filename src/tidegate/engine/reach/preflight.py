@@ -11,7 +11,6 @@ until then what is wrong by the text counts, and the step asks.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -60,17 +59,16 @@ class _Left(NamedTuple):
     awaits: set[Spot]
 
 
-@dataclass(slots=True)
-class Inspector:
+class Inspector(msgspec.Struct):
     """Looks for what is wrong with objects that would be written."""
 
     means: Means
     units: dict[UnitId, PlannedUnit]
     surroundings: Surroundings
     depth: Preflight = Preflight.LOCAL
-    _sound: set[tuple[Spot, str]] = field(default_factory=set)
+    _sound: set[tuple[Spot, str]] = msgspec.field(default_factory=set)
     """Objects, by their text, that need not be looked at again."""
-    _left: dict[Spot, list[_Left]] = field(default_factory=dict)
+    _left: dict[Spot, list[_Left]] = msgspec.field(default_factory=dict)
     """Objects of which more is known when another one serves."""
 
     def faults(self, examined: Iterable[Examined], *, late: bool) -> Errand[list[Fault]]:

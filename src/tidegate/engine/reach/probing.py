@@ -8,7 +8,6 @@ endpoints must be ready and its CA bundle be set. A webhook that fails open hold
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
@@ -101,15 +100,14 @@ class _Heard(msgspec.Struct, frozen=True):
     trouble: Trouble | None = None
 
 
-@dataclass(slots=True)
-class _Probe:
+class _Probe(msgspec.Struct):
     """One webhook, and where objects for it may be found."""
 
     cluster: str
     hook: Body
     outlook: Outlook
     planned: Planned
-    namespaces: dict[str, Body | None] = field(default_factory=dict)
+    namespaces: dict[str, Body | None] = msgspec.field(default_factory=dict)
     """The labels of namespaces; None for one that is not there."""
 
     def ask(self) -> Errand[Trouble | None]:

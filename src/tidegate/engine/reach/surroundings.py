@@ -6,7 +6,6 @@ Some of it lives in the cluster, some comes with the plan itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -45,20 +44,19 @@ class Definition(NamedTuple):
     text: bytes = b""
 
 
-@dataclass(slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct):
     """All that is known around the objects of a rollout. Nothing is read twice."""
 
     means: Means
     outlook: Outlook
-    _unread: list[tuple[Spot, Item]] = field(default_factory=list)
-    _brought: dict[tuple[str, Kind], Definition] = field(default_factory=dict)
+    _unread: list[tuple[Spot, Item]] = msgspec.field(default_factory=list)
+    _brought: dict[tuple[str, Kind], Definition] = msgspec.field(default_factory=dict)
     """Definitions that come with the plan."""
-    _living: dict[tuple[str, Kind], Definition] = field(default_factory=dict)
-    _namespaces: dict[Spot, Item] = field(default_factory=dict)
-    _promised: dict[str, dict[Spot, Item]] = field(default_factory=dict)
+    _living: dict[tuple[str, Kind], Definition] = msgspec.field(default_factory=dict)
+    _namespaces: dict[Spot, Item] = msgspec.field(default_factory=dict)
+    _promised: dict[str, dict[Spot, Item]] = msgspec.field(default_factory=dict)
     """Webhooks and policies that come with the plan, by cluster."""
-    _admission: dict[str, dict[Spot, Body]] = field(default_factory=dict)
+    _admission: dict[str, dict[Spot, Body]] = msgspec.field(default_factory=dict)
 
     def enlist(self, items: Mapping[Spot, Item]) -> None:
         """Take note of what a plan brings for other objects."""
@@ -174,12 +172,11 @@ class Surroundings:
             self._living[key] = Definition(spot, live.body if live else b"")
 
 
-@dataclass(slots=True)
-class Guards:
+class Guards(msgspec.Struct):
     """Webhooks and policies, found by kind first: most have no word in most kinds."""
 
     all: list[Guard]
-    _by_kind: dict[tuple[Kind, str], list[Guard]] = field(default_factory=dict)
+    _by_kind: dict[tuple[Kind, str], list[Guard]] = msgspec.field(default_factory=dict)
 
     def of_kind(
         self, kind: Kind, operation: str, served: Callable[[], tuple[Served, ...]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from tidegate.engine.means import Body, Draft, Means
@@ -11,13 +9,14 @@ from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.vocabulary import Trouble, Written
 from tidegate.errors import foreign
 from tidegate.model.objects import Kind, Live, Propagation, Ref, Spot
+from tidegate.model.patterns import late
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.world import facts
 from tidegate.world.calls import Get, PatchForm, Verb, Write
 
 SECRET = Kind("", "v1", "Secret")
-KEPT = re.compile(r"&value\.valueUnstructured\{Value:(.*)\}")
+KEPT = late(r"&value\.valueUnstructured\{Value:(.*)\}")
 """How servers tell a value that they could not read."""
 ADOPTIONS = 3
 """How often an adoption is tried against others who write at the same time."""

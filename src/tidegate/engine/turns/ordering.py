@@ -118,7 +118,9 @@ def start(turn: Turn, step: StepRun) -> None:
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)
     name, failure = step.step.id, step.unit.failure if step.step.rescues else None
-    turn.order(Expand(name) if step.step.expands else CheckStep(name, failure))
+    slots = step.unit.slots
+    enters = slots is not None and not slots.rests
+    turn.order(Expand(name) if step.step.expands else CheckStep(name, failure, enters))
 
 
 def _leave_stuck(turn: Turn, unit: UnitRun) -> None:

@@ -6,8 +6,9 @@ Only `decide` changes it. An input finds what it concerns by name; nothing is ev
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from tidegate.engine.vocabulary import (
     Command,
@@ -40,8 +41,7 @@ ENDED = {ItemState.PASSED: True, ItemState.FAILED: False}
 """Whether an object that is no longer on its way has passed."""
 
 
-@dataclass(slots=True, eq=False)
-class ItemRun:
+class ItemRun(msgspec.Struct, eq=False):
     """One object on its way."""
 
     item: Item
@@ -92,17 +92,16 @@ class ItemRun:
         self.verified, self.finished = known.verified, known.finished
 
 
-@dataclass(slots=True, eq=False)
-class StepRun:
+class StepRun(msgspec.Struct, eq=False):
     """One step on its way. `unmet` counts the edges that still hold it."""
 
     step: Step
     unit: UnitRun
     state: StepState = StepState.WAITING
     unmet: int = 0
-    before: list[StepRun] = field(default_factory=list)
-    after: list[StepRun] = field(default_factory=list)
-    items: list[ItemRun] = field(default_factory=list)
+    before: list[StepRun] = msgspec.field(default_factory=list)
+    after: list[StepRun] = msgspec.field(default_factory=list)
+    items: list[ItemRun] = msgspec.field(default_factory=list)
     not_before: Ms = Ms(0)
     batch: int = 0
     outstanding: int = 0
@@ -149,15 +148,14 @@ class StepRun:
         return self.unit.rules
 
 
-@dataclass(slots=True, eq=False)
-class UnitRun:
+class UnitRun(msgspec.Struct, eq=False):
     """One unit on its way; it ends by itself when it is at rest."""
 
     unit: PlannedUnit
     rules: Semantics
     slots: SlotsRun | None = None
-    steps: list[StepRun] = field(default_factory=list)
-    rescues: list[StepRun] = field(default_factory=list)
+    steps: list[StepRun] = msgspec.field(default_factory=list)
+    rescues: list[StepRun] = msgspec.field(default_factory=list)
     """The steps that have their turn when another failed."""
     unfinished: int = 0
     busy: int = 0
@@ -224,8 +222,7 @@ class UnitRun:
         )
 
 
-@dataclass(slots=True)
-class SlotsRun:
+class SlotsRun(msgspec.Struct):
     """How many units of a group are under way, and which wait for that."""
 
     group: str
@@ -233,9 +230,9 @@ class SlotsRun:
     rests: bool = False
     """Who has failed, or waits for its next try or for who comes before it, has no slot."""
     under_way: int = 0
-    failed: list[UnitId] = field(default_factory=list)
+    failed: list[UnitId] = msgspec.field(default_factory=list)
     """Units that have failed, and keep their slots: who says how many may break at once."""
-    queue: dict[UnitId, UnitRun] = field(default_factory=dict)
+    queue: dict[UnitId, UnitRun] = msgspec.field(default_factory=dict)
 
     @property
     def is_stuck(self) -> bool:
@@ -243,16 +240,15 @@ class SlotsRun:
         return 0 < self.limit <= len(self.failed)
 
 
-@dataclass(slots=True)
-class Rollout:
+class Rollout(msgspec.Struct):
     """One execution of a plan."""
 
     digest: str = ""
     begun: Ms = Ms(0)
-    units: dict[UnitId, UnitRun] = field(default_factory=dict)
-    steps: dict[str, StepRun] = field(default_factory=dict)
-    items: dict[Spot, list[ItemRun]] = field(default_factory=dict)
-    slots: dict[str, SlotsRun] = field(default_factory=dict)
+    units: dict[UnitId, UnitRun] = msgspec.field(default_factory=dict)
+    steps: dict[str, StepRun] = msgspec.field(default_factory=dict)
+    items: dict[Spot, list[ItemRun]] = msgspec.field(default_factory=dict)
+    slots: dict[str, SlotsRun] = msgspec.field(default_factory=dict)
     running: int = 0
     """How many units are not at rest."""
     busy: int = 0
@@ -266,7 +262,7 @@ class Rollout:
     """Why a unit was stopped while the others went on."""
     ended: bool = False
     failed: bool = False
-    _alarms: list[tuple[Ms, int, str]] = field(default_factory=list)
+    _alarms: list[tuple[Ms, int, str]] = msgspec.field(default_factory=list)
     _sequence: int = 0
 
     @property

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.customizing import read_customs
 from tidegate.dialect.flux.access import tell_denied
@@ -67,16 +67,15 @@ __all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", 
 NO_CONFIG = Config()
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(msgspec.Struct, frozen=True):
     """The families of what was pointed at, and what is to be said besides."""
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
-    settings: Mapping[str, Switch] = field(default_factory=dict)
+    settings: Mapping[str, Switch] = msgspec.field(default_factory=dict)
     is_repository: bool = False
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
-    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
+    scan: Scan = msgspec.field(default_factory=lambda: Scan(NOWHERE, ()))
     """The tree that the places of all of them are in."""
     scripts: LuaRules = NO_RULES
     """The health rules that the repository brings."""
@@ -146,8 +145,7 @@ async def find_sets(
     return found, SourceFiles(scan.root).of_findings(dict.fromkeys(findings))
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(msgspec.Struct, frozen=True):
     """What lies where the user points: nothing for an address."""
 
     path: Path | None = None

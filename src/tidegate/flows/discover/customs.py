@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import OWN_CLUSTER, OWN_SERVER
 from tidegate.dialect.argo.customizing import KindFilters

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -36,8 +35,7 @@ NOTHING = Declared()
 Render = Callable[[Unit, FindData], Awaitable[Rendered | Unrendered]]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A unit of a family, with what it renders to and whom that brings."""
 
     unit: Unit
@@ -69,8 +67,7 @@ def refuse_unrendered(members: Iterable[Member]) -> None:
         raise ExceptionGroup("not rendered", errors)
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """An entry, and everything that comes of it, parents before their children.
 
     `own`: the object of the entry itself, where a file has it.
@@ -97,12 +94,11 @@ class Family:
         return frozenset(name for one in self.members for name in _names(one.unit))
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """A unit as it is brought somewhere, rendered once."""
 
     member: Member
-    children: list[_Node] = field(default_factory=list)
+    children: list[_Node] = msgspec.field(default_factory=list)
 
 
 class Growing:

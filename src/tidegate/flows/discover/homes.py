@@ -7,9 +7,11 @@ of: an address is taken for it if the paths that units ask of it are there. That
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from posixpath import join, normpath
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
@@ -23,8 +25,7 @@ from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
 
 
-@dataclass(frozen=True, slots=True)
-class Homes:
+class Homes(msgspec.Struct, frozen=True):
     """How things may be had, with this repository standing for its addresses.
 
     The `scan` starts at the directory that is the repository by what is asked of it: one that lies

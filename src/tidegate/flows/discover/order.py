@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.documents import Document

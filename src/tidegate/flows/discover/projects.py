@@ -12,9 +12,10 @@ allows everything where nobody writes it down.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import OWN_CLUSTER, OWN_SERVER
 from tidegate.dialect.argo.permits import (
@@ -50,16 +51,15 @@ GLOBAL, IMPERSONATES = "globalProjects", "application.sync.impersonation.enabled
 Told = tuple[Project, tuple[Finding, ...]]
 
 
-@dataclass(slots=True)
-class Projects:
+class Projects(msgspec.Struct):
     """The projects that stand in files, how Argo CD is set, and the clusters that are known."""
 
     scan: Scan
     settings: Mapping[str, Switch]
     clusters: Sequence[KnownCluster]
-    _near: Nearest[str, Document] = field(default_factory=Nearest)
-    _living: dict[str, Document] = field(default_factory=dict)
-    _read: dict[Place, Told] = field(default_factory=dict)
+    _near: Nearest[str, Document] = msgspec.field(default_factory=Nearest)
+    _living: dict[str, Document] = msgspec.field(default_factory=dict)
+    _read: dict[Place, Told] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(
@@ -199,8 +199,7 @@ class Projects:
         return Reach(project=project, server=server, cluster=name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(msgspec.Struct, frozen=True):
     """Where the rules of a project stand, in its file as it is."""
 
     document: Document
@@ -218,7 +217,7 @@ class _Places:
         return cls(document, dict(zip(paths, places, strict=False)))
 
     def __call__(self, path: FieldPath) -> Place:
-        return self.known.get(path) or replace(self.document.place, field=path_text(path))
+        return self.known.get(path) or self.document.place.at(path_text(path))
 
 
 def refused(unit: Unit, refusal: Refusal, field_name: str = "") -> Finding:
@@ -229,7 +228,7 @@ def refused(unit: Unit, refusal: Refusal, field_name: str = "") -> Finding:
         severity=Severity.ERROR,
         sentence=f"project `{foreign(name)}` does not allow {foreign(refusal.sentence)}"
         f" to `{unit.id}`",
-        where=unit.where and replace(unit.where, field=field_name),
+        where=unit.where and unit.where.at(field_name),
         why=f"{foreign(refusal.rule)}: {refusal.where}",
         fix="allow it there, or give the Application another project",
     )
@@ -277,7 +276,7 @@ def _missing(name: str, units: Sequence[Unit]) -> Finding:
         code="argo.project-missing",
         severity=Severity.WARNING,
         sentence=f"project `{foreign(name)}` of `{units[0].id}`{more} is not known here",
-        where=where and replace(where, field="spec.project"),
+        where=where and where.at("spec.project"),
         why="it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
         " Application",
         fix="add the AppProject, or correct the name",

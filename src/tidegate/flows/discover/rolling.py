@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.flows.discover.families import Family
 from tidegate.flows.discover.sets import PROGRESSIVE
@@ -48,7 +48,7 @@ def tell_rolling(families: Iterable[Family], settings: Mapping[str, Switch]) -> 
             sentence=f"Argo CD ignores the steps of `{unit.made_by}`"
             if off
             else f"the steps of `{unit.made_by}` are taken to be in force",
-            where=unit.where and replace(unit.where, field="spec.strategy"),
+            where=unit.where and unit.where.at("spec.strategy"),
             why=why,
             fix=f"set `{PROGRESSIVE}: true` for the controller, or in tidegate.yaml",
             semantics=(ARGOCD.name,),

@@ -22,6 +22,7 @@ from tidegate.files import StrayPathError, Within
 from tidegate.flows.discover.nearest import Nearest
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, text
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
@@ -34,7 +35,7 @@ TEMPLATES = "templates"
 NO_OBJECT = "documents.object"
 """The code of what is no mapping: a list for a test, and other things that nobody applies."""
 LARGEST = 32 * 1024 * 1024
-VALUES = re.compile(r"(?:.*/)?values[^/]*\.ya?ml")
+VALUES = late(r"(?:.*/)?values[^/]*\.ya?ml")
 INCLUDES = ("resources", "bases", "components")
 PARTS = (
     "patches",
@@ -55,12 +56,12 @@ HOLDERS = ("ConfigMap", "Secret")
 Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
 _GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
-_OWN_KINDS = re.compile(
+_OWN_KINDS = late(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
-_ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
-_DATA_KINDS = re.compile(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
+_ANY_OBJECT = late(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
+_DATA_KINDS = late(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Scan:
     @cached_property
     def charts(self) -> frozenset[str]:
         """The directories of charts."""
-        return frozenset(_folder(one) for one in self.files if posixpath.basename(one) == CHART)
+        return frozenset(_folder(one) for one in self.files if _last(one) == CHART)
 
     @cached_property
     def overlays(self) -> dict[str, str]:
@@ -103,7 +104,7 @@ class Scan:
         return {
             _folder(one): one
             for one in self.files
-            if posixpath.basename(one) in KUSTOMIZATION_NAMES and not self._is_hidden(one)
+            if _last(one) in KUSTOMIZATION_NAMES and not self._is_hidden(one)
         }
 
     @cached_property
@@ -291,10 +292,15 @@ class Scan:
         if folder == ".":
             return False
         if folder not in self._hidden:
-            above, last = _folder(folder), posixpath.basename(folder)
+            above, last = _folder(folder), _last(folder)
             is_hidden = last.startswith(".") or (last == TEMPLATES and above in self.charts)
             self._hidden[folder] = is_hidden or self._is_hidden_folder(above)
         return self._hidden[folder]
+
+
+def _last(path: str) -> str:
+    """The last part of a path; all files of a repository are asked for theirs."""
+    return path.rpartition("/")[2]
 
 
 def _names_own_kinds(content: bytes) -> bool:

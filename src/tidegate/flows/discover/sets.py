@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -62,8 +62,7 @@ HEAD = frozenset({"", "HEAD"})
 LARGEST = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedSet:
+class GeneratedSet(msgspec.Struct, frozen=True):
     """A set, what it generates, and the units of that with whatever is to be said of them."""
 
     set: DeclaredSet
@@ -258,7 +257,7 @@ def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
         severity=Severity.ERROR,
         sentence=f"what ApplicationSet `{one.namespace}/{one.name}` generates is not known:"
         f" {error.problem}",
-        where=replace(one.where, field="spec.generators"),
+        where=one.where.at("spec.generators"),
         why=f"at {error.where}" if error.where else "",
         fix=error.hint,
     )

@@ -104,8 +104,7 @@ class Neighbourhood:
         return data_of(nearest[1].body) if nearest else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Everywhere:
+class _Everywhere(msgspec.Struct, frozen=True):
     """What is declared by those above, and else in the repository, the nearest by path."""
 
     above: Mapping[SourceObject, DeclaredSource]
@@ -157,8 +156,7 @@ def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
+class _Finder(msgspec.Struct, frozen=True):
     """Looks data up for one unit."""
 
     around: Neighbourhood

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from tidegate.dialect.argo.sets.asking import KnownCluster
 from tidegate.flows.discover.families import Growing, Render
@@ -24,8 +25,7 @@ AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """The same for all units of one search."""
 
     setting: Setting

@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.documents import read
 from tidegate.errors import DocumentError, SourceError, foreign
+from tidegate.model.patterns import late
 from tidegate.model.rendering import Fetched
 from tidegate.model.source import GitRef, GitSource, RefKind
 from tidegate.source import Access, fetch, fetch_file
@@ -24,7 +25,7 @@ SEGMENTS = 2
 FALSE = ("false", "0", "f")
 MANIFESTS = (".yaml", ".yml", ".json")
 
-_HOST = re.compile(
+_HOST = late(
     r"(?:git::)?(?P<host>"
     r"(?:ssh|https?)://(?:[^/@]+@)?[^/@]+/"
     r"|file://"
@@ -32,9 +33,9 @@ _HOST = re.compile(
     r"|github\.com[/:])(?P<rest>.+)",
     re.IGNORECASE,
 )
-_AFTER_MARK = re.compile(r"(?P<repository>.*?_git/[^/]+)(?:/(?P<path>.*))?")
-_AFTER_SLASHES = re.compile(r"(?P<repository>.+?)//(?P<path>.*)")
-_AFTER_ENDING = re.compile(r"(?P<repository>.+?\.git)(?:/(?P<path>.*))?")
+_AFTER_MARK = late(r"(?P<repository>.*?_git/[^/]+)(?:/(?P<path>.*))?")
+_AFTER_SLASHES = late(r"(?P<repository>.+?)//(?P<path>.*)")
+_AFTER_ENDING = late(r"(?P<repository>.+?\.git)(?:/(?P<path>.*))?")
 
 
 class Base(msgspec.Struct, frozen=True):

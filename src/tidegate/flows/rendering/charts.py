@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.errors import Place, RenderError, foreign
@@ -26,8 +26,7 @@ from tidegate.source import Access, fetch
 REPOSITORIES = ("https://", "http://", "oci://")
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(msgspec.Struct, frozen=True):
     """Objects before decryption, what is not among them, and remote bases that they are made of."""
 
     documents: tuple[Document, ...]
@@ -39,8 +38,7 @@ class Sealed:
 UNREAD = Sealed((), is_unread=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ChartWay:
+class ChartWay(msgspec.Struct, frozen=True):
     """Whether the cache `keeps` it, and what somebody `seeks` in it."""
 
     keeps: bool = True
@@ -75,7 +73,7 @@ def inside_chart(document: Document, release: Release) -> Document:
     """With its place seen from the chart, as Helm names it."""
     where, chart = document.place, posixpath.normpath(release.chart.lstrip("/"))
     name = where.name.rpartition("//")[2].removeprefix(f"{chart}/")
-    return msgspec.structs.replace(document, place=replace(where, name=name))
+    return msgspec.structs.replace(document, place=where.named(name))
 
 
 async def describe_chart(release: Release, workshop: Workshop) -> ChartSheet:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
@@ -17,16 +18,14 @@ Key = TypeVar("Key")
 Got = TypeVar("Got")
 
 
-@dataclass(frozen=True, slots=True)
-class Weakened:
+class Weakened(msgspec.Struct, frozen=True):
     """Objects that could not be known, in words, and the error that says why."""
 
     unknown: str
     why: TidegateError
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltTree:
+class BuiltTree(msgspec.Struct, frozen=True):
     """The tree of a source, its revision as far as that is known, and the tool that took it."""
 
     root: Path
@@ -34,8 +33,7 @@ class BuiltTree:
     tool: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of a unit.
 
     `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
@@ -76,8 +74,7 @@ class Rendered:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Unrendered:
+class Unrendered(msgspec.Struct, frozen=True):
     """Why a unit has no objects."""
 
     errors: tuple[TidegateError, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tidegate.flows.rendering.charts import ChartWay, Sealed, render_chart
 from tidegate.flows.rendering.outcome import Rendered

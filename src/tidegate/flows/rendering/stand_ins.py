@@ -6,19 +6,19 @@ A stand-in has no objects. Where a build does not work with it, the whole unit i
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.release import ChartDependency, FetchedChart
 from tidegate.model.rendering import Fetched
 from tidegate.source import Cache
 from tidegate.source.semver import read_range, read_version
 
 NOTHING = "nothing.yaml"
-_NUMBERS = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
+_NUMBERS = late(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
 
 
 async def empty_base(cache: Cache) -> Fetched:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
@@ -29,6 +28,7 @@ from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
 from tidegate.model.ledger import Action, CrdPolicy
 from tidegate.model.objects import Json, Kind
+from tidegate.model.patterns import late
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
 from tidegate.model.release import Release
@@ -59,7 +59,7 @@ from tidegate.render.substitute import Source, Variables, collect, substitute
 
 KUSTOMIZATION = "Kustomization"
 HOOK = "helm.sh/hook"
-CAPABILITIES: Marks = re.compile(rb"\bCapabilities\b")
+CAPABILITIES: Marks = late(rb"\bCapabilities\b")
 
 
 def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
@@ -120,7 +120,7 @@ def _named_after(tree: Snapshot, rendered: Rendered, workshop: Workshop) -> Rend
         return rendered
     label = foreign(_address(tree.source))
     documents = (
-        msgspec.structs.replace(one, place=replace(one.place, name=f"{label}//{one.place.name}"))
+        msgspec.structs.replace(one, place=one.place.named(f"{label}//{one.place.name}"))
         for one in rendered.documents
     )
     return replace(rendered, documents=tuple(documents))
@@ -350,7 +350,7 @@ class _Around:
     def _unknown(self, one: DataReference, what: str, field: str = "") -> RenderError:
         problem = f"`{self.unit.id}` needs {one.kind} `{one.name}`, which {what}"
         hint = "what it renders to is not known before; give the object in the repository"
-        where = self.unit.where and replace(self.unit.where, field=field)
+        where = self.unit.where and self.unit.where.at(field)
         return RenderError("render.data", problem, where=where, hint=hint)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_yaml
@@ -32,6 +33,7 @@ from tidegate.render.sops import (
     is_encrypted,
     placeholders,
     refuse_broken,
+    stand_in_lost,
 )
 from tidegate.render.sops.formats import DOTENV_PREFIX
 from tidegate.render.sops.keys import WITHOUT_KEY
@@ -44,15 +46,17 @@ LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""
 
 
-@dataclass(slots=True)
-class Unsealing:
+class Unsealing(msgspec.Struct):
     """The keys for one unit, and what was found on the way."""
 
     keys: Keys
     has_met_inputs: bool = False
-    locked: list[RenderError] = field(default_factory=list)
-    suspect: list[RenderError] = field(default_factory=list)
-    secrets: set[str] = field(default_factory=set, repr=False)
+    locked: list[RenderError] = msgspec.field(default_factory=list)
+    suspect: list[RenderError] = msgspec.field(default_factory=list)
+    secrets: set[str] = msgspec.field(default_factory=set)
+
+    def __repr__(self) -> str:
+        return f"Unsealing({self.keys!r})"
 
     async def open_input(self, found: Input) -> bytes:
         """What a generator or a patch shall read in place of a file."""
@@ -81,7 +85,7 @@ class Unsealing:
         documents = tuple(documents)
         if self.keys.sealed:
             _refuse_sealed(documents)
-            return Decrypted(documents, tuple(() for _ in documents), ())
+            return stand_in_lost(documents)
         for name in sorted({one.place.name for one in find_encrypted(documents)}):
             await self._check_file(root, name)
         opened = await decrypt(documents, self.keys, offline=True)

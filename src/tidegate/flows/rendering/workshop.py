@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -107,8 +106,7 @@ AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 """The last revision of the release that a unit is; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """How things may be had and opened. `maps` are directories that stand for addresses; so is the
     `home` for its remotes, which are looked up when somebody names a repository. `vendored` are
     charts that will do where their repository cannot be asked. `here` is a tree that has been
@@ -120,20 +118,23 @@ class Setting:
     """
 
     cache: Cache
-    keys: Keys = field(default_factory=Keys)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: Keys = msgspec.field(default_factory=Keys)
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
     maps: tuple[Checkout, ...] = ()
-    vendored: VendoredCharts = field(default_factory=VendoredCharts)
+    vendored: VendoredCharts = msgspec.field(default_factory=VendoredCharts)
     home: Path | None = None
     here: Snapshot | None = None
     read: Read = read
     offline: bool = False
     stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
-    cores: int = field(default_factory=count_cores)
+    cores: int = msgspec.field(default_factory=count_cores)
     crew: WorkerCrew | None = None
     ask_secret: AskSecret | None = None
     ask_release: AskRelease | None = None
+
+    def __repr__(self) -> str:
+        return f"Setting({self.cache!r}, offline={self.offline})"
 
 
 class Workshop:

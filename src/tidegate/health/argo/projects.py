@@ -6,7 +6,6 @@ ancestor. A parent whose conditions speak of another generation is passed over.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from tidegate.health.argo.verdicts import (
@@ -22,12 +21,13 @@ from tidegate.health.argo.verdicts import (
     say,
 )
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
 from tidegate.model.verdict import Health, Verdict
 
 WORKLOAD_GENERATION = "rollout.argoproj.io/workload-generation"
 BAD_PROGRESS = ("RolloutAborted", "ProgressDeadlineExceeded")
-_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?\s*")
+_NUMBER = late(r"\s*[+-]?\d+(\.\d*)?\s*")
 
 
 class _Trouble(NamedTuple):

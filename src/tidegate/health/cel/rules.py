@@ -7,7 +7,6 @@ last change of its object, nothing is asked: the generic rule says that it is in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -22,8 +21,7 @@ CEL_WORK = "cel"
 JOB = ("batch", "Job")
 
 
-@dataclass(frozen=True, slots=True)
-class CelRules:
+class CelRules(msgspec.Struct, frozen=True):
     """Expressions by group and kind; an empty kind is for all of the group."""
 
     known: dict[tuple[str, str], HealthExpressions]

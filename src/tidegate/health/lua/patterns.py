@@ -9,10 +9,11 @@ import re
 
 from tidegate.errors import OperatorsError, Place, foreign
 from tidegate.globs import compile_glob
+from tidegate.model.patterns import late
 
 SIGNS = frozenset("*?[{\\")
-_PIECE = re.compile(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)
-_RANGE = re.compile(r"\[!?(.)-(.)\]", re.DOTALL)
+_PIECE = late(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)
+_RANGE = late(r"\[!?(.)-(.)\]", re.DOTALL)
 
 
 def is_pattern(key: str) -> bool:

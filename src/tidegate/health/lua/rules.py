@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -29,8 +28,7 @@ WORK = "lua"
 """What a world calls the work of running a script."""
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(msgspec.Struct, frozen=True):
     """A script, the libraries it may use, and where it stands."""
 
     text: str
@@ -38,8 +36,7 @@ class Script:
     where: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LuaRules:
+class LuaRules(msgspec.Struct, frozen=True):
     """Scripts by group and kind, `apps/Deployment` or `Pod`, and by patterns of such keys."""
 
     named: dict[str, Script]

@@ -14,9 +14,9 @@ business and are left alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.documents import Document, find_places, read
 from tidegate.documents.decoding import Flaw, decode
@@ -126,7 +126,7 @@ def _read_old_form(text: str, content: bytes, where: Place) -> dict[str, Script]
             return where
         if inner[found.line - 1].strip() != outer[found.line - 1].strip():
             return where
-        return replace(where, line=where.line + found.line, column=0, field=found.field)
+        return Place(where.name, where.line + found.line, field=found.field)
 
     try:
         found = decode(text, where.name, dict[str, OldEntry], noun="customization", check=_flaws)

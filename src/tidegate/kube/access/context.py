@@ -11,25 +11,24 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from tidegate.errors import Place
 from tidegate.model.identity import Identity
 from tidegate.model.secret import Secret
 
 
-@dataclass(frozen=True, slots=True)
-class Anonymous:
+class Anonymous(msgspec.Struct, frozen=True):
     """Nothing is sent. A client certificate may still say who we are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """A bearer token that stands in the kubeconfig."""
 
     token: Secret
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFile:
+class TokenFile(msgspec.Struct, frozen=True):
     """A bearer token in a file that somebody renews. `spare` serves while it cannot be read."""
 
     path: Path
@@ -37,8 +36,7 @@ class TokenFile:
     spare: Secret | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Basic:
+class Basic(msgspec.Struct, frozen=True):
     username: str
     password: Secret
 

@@ -10,7 +10,6 @@ What counts when a user has several credentials was found out from kubectl:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from tidegate.errors import ConfigError
@@ -27,11 +26,12 @@ from tidegate.kube.access.context import (
 )
 from tidegate.kube.access.stanza import Stanza, read_file
 from tidegate.model.identity import Identity
+from tidegate.model.patterns import late
 from tidegate.model.secret import Secret
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
-CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+CONTROL = late(r"[\x00-\x08\x0a-\x1f\x7f]")
 REPLACEMENTS = {
     "gcp": "use the exec plugin `gke-gcloud-auth-plugin`",
     "azure": "use the exec plugin `kubelogin`",

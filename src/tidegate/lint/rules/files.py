@@ -13,15 +13,16 @@ from tidegate.lint.scene import Actor, LintScene, SceneFile
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.plan import Deed
 from tidegate.model.reading import listed, mapping, part, text
 from tidegate.model.unit import UnitId
 
 OVERLAYS = frozenset({"Kustomization", "Component"})
 OWN_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
-_REMOTE = re.compile(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
-_SCP = re.compile(r"^[\w.-]+@[\w.-]+:")
-PLACEHOLDER = re.compile(
+_REMOTE = late(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
+_SCP = late(r"^[\w.-]+@[\w.-]+:")
+PLACEHOLDER = late(
     r"^(?:$|\$\{.*\}|\$\(.*\)|<.*>|\{\{.*\}\}|ENC\[.*|AQ==|x{3,}|\*+|.*(?:change[-_ ]?me|replace"
     r"[-_ ]?me|placeholder|example|dummy|todo|your[-_ ]).*)$",
     re.IGNORECASE | re.DOTALL,

@@ -12,11 +12,12 @@ from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Ref
+from tidegate.model.patterns import late
 from tidegate.model.policy import Order
 from tidegate.model.reading import mapping, text
 
 WAVE = "argocd.argoproj.io/sync-wave"
-_NEAR = re.compile(r"(?:[a-z-]+\.)*argoproj\.io/(?:hook-)?(?:sync-?)?waves?", re.IGNORECASE)
+_NEAR = late(r"(?:[a-z-]+\.)*argoproj\.io/(?:hook-)?(?:sync-?)?waves?", re.IGNORECASE)
 KAPP = ("kapp.k14s.io/change-group", "kapp.k14s.io/change-rule")
 CLI_UTILS = "config.kubernetes.io/depends-on"
 HELM_HOOK = "helm.sh/hook"

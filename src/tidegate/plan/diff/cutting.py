@@ -6,8 +6,9 @@ All paths are gathered first, so that numbers still say what they said before th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+import msgspec
 
 from tidegate.model.ignoring import Path
 from tidegate.model.objects import Json
@@ -16,12 +17,11 @@ from tidegate.plan.diff.owned import SELF, Fields, is_scalar, key_values, read_k
 Step = TypeVar("Step", str, int)
 
 
-@dataclass(slots=True)
-class Cuts:
+class Cuts(msgspec.Struct):
     """What goes below a place; all of it where `whole`."""
 
     whole: bool = False
-    below: dict[str | int, Cuts] = field(default_factory=dict)
+    below: dict[str | int, Cuts] = msgspec.field(default_factory=dict)
 
     @classmethod
     def at(cls, paths: Iterable[Path]) -> Cuts:

@@ -12,18 +12,19 @@ import re
 from tidegate.documents.dump import block_lines
 from tidegate.documents.scalars import resolve
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 _NOT_PRINTED = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff"
 )
-_SPECIAL = re.compile(f"[\t{_NOT_PRINTED}]")
-_SPECIAL_BUT_TAB = re.compile(f"[{_NOT_PRINTED}]")
-_ESCAPED = re.compile(f'[{_NOT_PRINTED}\t\n"\\\\]')
-_INDICATOR = re.compile(
+_SPECIAL = late(f"[\t{_NOT_PRINTED}]")
+_SPECIAL_BUT_TAB = late(f"[{_NOT_PRINTED}]")
+_ESCAPED = late(f'[{_NOT_PRINTED}\t\n"\\\\]')
+_INDICATOR = late(
     r"""---|\.\.\.|[#,\[\]{}&*!|>'"%@`]|[?:-](?=[ \t]|$)|.*(?::(?:[ \t]|$)|[ \t]\#)""",
     re.DOTALL,
 )
-_TIMED = re.compile(
+_TIMED = late(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?.*)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|<<"
 )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from tidegate.documents.scalars import replace_broken
+from tidegate.model.patterns import late
 
-_CHUNK = re.compile(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
+_CHUNK = late(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
 
 
 class _BadPatternError(ValueError):

@@ -11,18 +11,19 @@ its answers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
 from tidegate.documents.scalars import replace_broken
+from tidegate.model.patterns import late
 from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
 NESTING_LIMIT = 100
 
 _DEFAULT_SIGNS = "=-?+"
-_NUMBER = re.compile(rb"[+-]?[0-9]+")
+_NUMBER = late(rb"[+-]?[0-9]+")
 _INT64 = 2**63
 _Function: TypeAlias = Callable[[bytes, list[bytes]], bytes]
 _DEFAULTS = frozenset({"=", ":=", ":-", ":?", ":+"})
@@ -36,8 +37,7 @@ class UnsetVariableError(ValueError):
     """The name of a variable that nobody set, where one must be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(msgspec.Struct, frozen=True):
     """One `${…}`: the variable, what is done with its value, and with which arguments."""
 
     name: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from tidegate.errors import Place, RenderError, foreign
@@ -48,7 +47,7 @@ def astray(why: Stray, shown: str) -> RenderError:
 def in_tree(place: Place, chart: str) -> Place:
     """A place in a chart, seen from the root of its source, as people look for it."""
     name = posixpath.normpath(posixpath.join(chart.lstrip("/"), place.name))
-    return replace(place, name=name)
+    return place.named(name)
 
 
 def read_text(path: Path, *, shown: str) -> str | None:

@@ -13,12 +13,13 @@ from typing import TypeAlias
 
 from tidegate.errors import RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 MAX_INDEX = 65536
 MAX_LEVEL = 30
 INT64 = range(-(2**63), 2**63)
 
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INTEGER = late(r"[+-]?[0-9]+", re.ASCII)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 Values: TypeAlias = dict[str, Json]

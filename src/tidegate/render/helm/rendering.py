@@ -8,7 +8,6 @@ Hooks stay objects like others, with their annotations; test hooks and notes are
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -21,6 +20,7 @@ from tidegate.errors import DocumentError, Place, ProcessError, RenderError, for
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.helm_order import kind_rank
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
@@ -31,7 +31,7 @@ HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
 
 # Not `---` alone on a line, as YAML has it: Helm also parts `---apiVersion: v1`.
-_SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
+_SEPARATOR = late(r"(?:^|\s*\n)---\s*")
 EVENTS = frozenset(
     f"{when}-{what}"
     for when in ("pre", "post")

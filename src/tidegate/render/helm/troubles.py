@@ -10,21 +10,22 @@ import re
 from helm_python.errors import HelmChartLoadError, HelmError, HelmRenderError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.patterns import late
 from tidegate.render.helm.files import in_tree
 
 # `execution error at (web/templates/a.yaml:3:5): why`, from `fail`, `required` and the parser.
-_AT = re.compile(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
+_AT = late(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
 # `web/templates/a.yaml:3:5`, one line for each template on the way in, then `executing ...`.
-_STOP = re.compile(
+_STOP = late(
     r"^\s*(?:template: )?(?P<file>[^\s:()]+/[^\s:()]+):(?P<line>\d+)(?::(?P<column>\d+))?",
     re.MULTILINE,
 )
-_EXECUTING = re.compile(r'^\s*executing ".*" at <.*>:?\s*$')
+_EXECUTING = late(r'^\s*executing ".*" at <.*>:?\s*$')
 _SCHEMA = "values don't meet the specifications of the schema(s)"
 # Where Helm's words hold a value, which may be a password: before what it should match, or behind
 # what Go could not print.
-_VALUE = re.compile(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
-_SCHEMA_LINE = re.compile(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
+_VALUE = late(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
+_SCHEMA_LINE = late(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
 
 
 def explain(error: HelmError, *, chart: str) -> RenderError:

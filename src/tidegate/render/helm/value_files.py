@@ -24,6 +24,7 @@ import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.files import StrayPathError, tidy
+from tidegate.model.patterns import late
 from tidegate.model.release import (
     FileParameter,
     How,
@@ -37,9 +38,9 @@ from tidegate.render.argo_build import expand
 from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.helm.files import astray
 
-_BARE_COMMA = re.compile(r"(?<!\\),")
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_REFERENCE = re.compile(r"\$\{?(\w+)\}?", re.ASCII)
+_BARE_COMMA = late(r"(?<!\\),")
+_URL = late(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_REFERENCE = late(r"\$\{?(\w+)\}?", re.ASCII)
 
 
 class RemoteValuesError(RenderError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.patterns import late
 from tidegate.model.release import (
     FileParameter,
     How,
@@ -27,7 +28,7 @@ from tidegate.render.helm.files import find, read_text
 from tidegate.render.helm.parameters import Values, set_content, set_literal, set_strings, set_typed
 
 # As Helm splits a values file; every part must be a mapping, and they are merged.
-_SEPARATOR = re.compile(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_SEPARATOR = late(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
 SETTERS = {How.TYPED: set_typed, How.STRING: set_strings, How.LITERAL: set_literal}
 ReadYaml = Callable[[str, str], Values]

@@ -7,7 +7,8 @@ leads out of its tree, or to the network, is refused.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
@@ -37,23 +38,24 @@ COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
 
-@dataclass(slots=True)
-class Gathering:
+class Gathering(msgspec.Struct):
     """What has been found so far."""
 
     overlay: Overlay
-    copy: Copy = field(default_factory=Copy, repr=False)
-    remote: dict[str, Place] = field(default_factory=dict)
-    remote_charts: dict[str, Chart] = field(default_factory=dict)
-    entered: set[str] = field(default_factory=set)
-    decryptable: dict[str, Input] = field(default_factory=dict)
+    copy: Copy = msgspec.field(default_factory=Copy)
+    remote: dict[str, Place] = msgspec.field(default_factory=dict)
+    remote_charts: dict[str, Chart] = msgspec.field(default_factory=dict)
+    entered: set[str] = msgspec.field(default_factory=set)
+    decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
     uses_charts: bool = False
     top: str = ""
-    body: Body = field(default_factory=dict, repr=False)
+    body: Body = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Gathering({self.overlay!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
 
     tree: Tree
@@ -306,6 +308,6 @@ class Gatherer:
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):
                 place = Place(name)
-            return replace(place, field=path_text(at))
+            return place.at(path_text(at))
 
         return find

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import socket
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.worker import Workers
+from tidegate.model.patterns import late
 from tidegate.model.release import DEFAULT_KUBE_VERSION, Inline, Release, ValuesFile
 from tidegate.render.helm.rendering import print_manifest
 from tidegate.render.kustomize.shim import CHUNK, SOCKET
@@ -40,8 +39,8 @@ ALONE = frozenset(
 )
 """Options of `helm template` that kustomize may give."""
 
-_VALUES = re.compile(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
-_TREE = re.compile(r"(?<![\w./-])/?tree/")
+_VALUES = late(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
+_TREE = late(r"(?<![\w./-])/?tree/")
 
 
 class Inflation:
@@ -106,7 +105,7 @@ def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) ->
     place = error.where or Place(asked.release.chart)
     inside = f"{asked.release.chart}/{place.name}"
     name = _translated(inside if (scratch / inside).exists() else place.name)
-    where = replace(place, name=name)
+    where = place.named(name)
     return RenderError(error.code, _translated(error.problem), where=where, hint=error.hint)
 
 

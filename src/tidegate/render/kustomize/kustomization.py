@@ -22,6 +22,7 @@ from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mappings, text
 from tidegate.render.kustomize.tree import Use
 
@@ -80,8 +81,8 @@ DEFAULT_HOME = "charts"
 FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
 
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
-_FILE_SCHEME = re.compile(r"https?:", re.IGNORECASE)
-_USER = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*@")
+_FILE_SCHEME = late(r"https?:", re.IGNORECASE)
+_USER = late(r"[a-zA-Z][a-zA-Z0-9-]*@")
 _GITHUB = ("github.com/", "github.com:")
 _LEAST_SEGMENTS = 2
 _MARKS = ("_git/", "//", ".git")

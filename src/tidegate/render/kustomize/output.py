@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-import re
 
 import msgspec
 
 from tidegate.documents import Document, Read, read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, text
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 
 ORIGIN = "config.kubernetes.io/origin"
-_SEES_ANNOTATIONS = re.compile(
+_SEES_ANNOTATIONS = late(
     rb"""metadata[/.]annotations|/metadata\b(?!/)|fieldPath['"]?\s*:\s*['"]?metadata\b(?!\.)"""
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
@@ -11,12 +10,13 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.errors import RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
 from tidegate.render.argo_build import expand
 from tidegate.render.kustomize.kustomization import Body
 
-_TAGGED = re.compile(r"(.*):([a-zA-Z0-9._-]*|\*)")
+_TAGGED = late(r"(.*):([a-zA-Z0-9._-]*|\*)")
 _KEEP = "*"
 _NOT_LOCAL = ("git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/")
 

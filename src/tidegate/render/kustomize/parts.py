@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml

@@ -7,32 +7,32 @@ in it are used, and of a message that is not known only the part before any quot
 from __future__ import annotations
 
 import posixpath
-import re
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.patterns import late
 from tidegate.render.kustomize.gather import Gathering
 
 _ID = r"(?P<kind>[^\s./]+)\.\S*?/(?P<name>[^\s/]+)\.(?:\[noNs\]|[^\s.'\";]+)"
-_TWICE = re.compile(rf"may not add resource with an already registered id: {_ID}")
-_NO_TARGET = re.compile(rf"(?:no matches for Id|nothing selected by) {_ID}")
-_NOTHING_TO_MERGE = re.compile(
+_TWICE = late(rf"may not add resource with an already registered id: {_ID}")
+_NO_TARGET = late(rf"(?:no matches for Id|nothing selected by) {_ID}")
+_NOTHING_TO_MERGE = late(
     r'Kind:"(?P<kind>\w*)".*?Name:"(?P<name>[^"]*)".* does not exist; cannot merge or replace'
 )
-_NO_OBJECT = re.compile(r"missing metadata\.name in object|missing Resource metadata")
-_NOT_YAML = re.compile(r"MalformedYAMLError: (?P<why>.*?) in File: (?P<file>.+)")
-_WRONG_KIND = re.compile(r"expected kind (?:!= )?'Component' for path '(?P<path>[^']*)'")
+_NO_OBJECT = late(r"missing metadata\.name in object|missing Resource metadata")
+_NOT_YAML = late(r"MalformedYAMLError: (?P<why>.*?) in File: (?P<file>.+)")
+_WRONG_KIND = late(r"expected kind (?:!= )?'Component' for path '(?P<path>[^']*)'")
 _BAD_PATCH = "unable to parse SM or JSON patch"
 
-_DIRECTORY = re.compile(r"recursed (?:accumulation of|merging from) path '([^']*)'")
-_FILE = re.compile(r"(?:accumulating|merging) resources from '([^']+)'")
-_WRAPPING = re.compile(
+_DIRECTORY = late(r"recursed (?:accumulation of|merging from) path '([^']*)'")
+_FILE = late(r"(?:accumulating|merging) resources from '([^']+)'")
+_WRAPPING = late(
     r"^(?:accumulating \w+: "
     r"|accumulation err='accumulating resources from '[^']*': '[^']*' must resolve to a file': "
     r"|recursed (?:accumulation of|merging from) path '[^']*': "
     r"|accumulateDirectory: \"|loader\.New \")"
 )
-_SCRATCH = re.compile(r"/\S*?/tidegate-scratch-[a-z0-9_-]+/(?:tree/?)?")
-_QUOTATION = re.compile(r"[`{&]|\[patch: | with config:|: map\[")
+_SCRATCH = late(r"/\S*?/tidegate-scratch-[a-z0-9_-]+/(?:tree/?)?")
+_QUOTATION = late(r"[`{&]|\[patch: | with config:|: map\[")
 
 
 def refusal(stderr: bytes, gathering: Gathering) -> RenderError:

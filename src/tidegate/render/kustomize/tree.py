@@ -11,7 +11,6 @@ import os
 import posixpath
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TypeAlias
@@ -41,13 +40,12 @@ class PathKind(Enum):
     OTHER = "neither a file nor a directory"
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSpot:
+class TreeSpot(msgspec.Struct, frozen=True):
     """A path in a tree with all links followed, and what is there."""
 
     path: str
     found: PathKind
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = msgspec.field(default_factory=dict)
     """Each link on the way, and where in the tree it leads."""
 
 
@@ -188,13 +186,15 @@ def is_below(path: str, directory: str) -> bool:
     return directory in {".", path} or path.startswith(f"{directory}/")
 
 
-@dataclass(slots=True)
-class Copy:
+class Copy(msgspec.Struct):
     """Files and links by their path in the copy; they are kept in memory until they are needed."""
 
-    files: dict[str, bytes] = field(default_factory=dict, repr=False)
-    links: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = msgspec.field(default_factory=dict)
+    links: dict[str, str] = msgspec.field(default_factory=dict)
     room: int = LARGEST_TREE
+
+    def __repr__(self) -> str:
+        return f"Copy({len(self.files)} files)"
 
     def link(self, tree: Tree, spot: TreeSpot) -> None:
         """Keep the links on the way to a spot, so that kustomize goes the same way."""

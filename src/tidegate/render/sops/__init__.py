@@ -17,6 +17,7 @@ from tidegate.render.sops.objects import (
     find_encrypted,
     placeholders,
     refuse_broken,
+    stand_in_lost,
 )
 from tidegate.render.sops.tree import Seal
 
@@ -32,4 +33,5 @@ __all__ = [
     "is_encrypted",
     "placeholders",
     "refuse_broken",
+    "stand_in_lost",
 ]

@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from tidegate.documents.build import build
 from tidegate.documents.stream import split
 from tidegate.errors import DocumentError, Place, RenderError
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.render.sops.metadata import KEY
 
 DOTENV_PREFIX = "sops_"
 DEFAULT_SECTION = "DEFAULT"
 
-_STEP = re.compile(r"__(map|list)_")
+_STEP = late(r"__(map|list)_")
 
 
 class Format(StrEnum):
@@ -49,12 +50,14 @@ _MARKERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """The documents of a file, and its block."""
 
-    trees: tuple[Json, ...] = field(repr=False)
-    block: Json = field(repr=False)
+    trees: tuple[Json, ...]
+    block: Json
+
+    def __repr__(self) -> str:
+        return "Loaded()"
 
 
 def format_of(name: str) -> Format:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from tidegate.documents import read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
@@ -42,8 +43,7 @@ _AZURE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True, kw_only=True):
     """What we were given. Nothing of it prints.
 
     `passed_over` names the entries of a Secret that Flux does not read. With `alone` the `sops`
@@ -54,13 +54,16 @@ class Keys:
 
     identities: tuple[Secret, ...] = ()
     pgp: tuple[Secret, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
     alone: bool = False
     offline: bool = False
     program: str = "sops"
     looked: tuple[str, ...] = ()
     sealed: bool = False
+
+    def __repr__(self) -> str:
+        return "Keys()"
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], *, program: str = "sops") -> Keys:

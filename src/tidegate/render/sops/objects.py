@@ -13,11 +13,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from tidegate.documents import Document, FieldPath, read
+from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
@@ -47,8 +47,7 @@ _BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "197
 _ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Decrypted:
+class Decrypted(msgspec.Struct, frozen=True):
     """The documents in their order, the secret fields of each, and what could not be opened.
 
     `hidden` names the fields that were encrypted, so that others can mask them. For each error in
@@ -66,6 +65,17 @@ def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
         document
         for document in documents
         if not opts_out(document) and (_has_block(document) or any(_inner_files(document)))
+    )
+
+
+def stand_in_lost(documents: Iterable[Document]) -> Decrypted:
+    """Documents that nobody decrypts, with placeholders where nobody could."""
+    documents = tuple(documents)
+    lost = [find_lost(one) for one in documents]
+    return Decrypted(
+        tuple(placeholders(one) if why else one for one, why in zip(documents, lost, strict=True)),
+        tuple(() for _ in documents),
+        tuple(why for why in lost if why),
     )
 
 
@@ -88,9 +98,31 @@ async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = 
                     raise
                 locked.append(error)
                 document = placeholders(document)  # noqa: PLW2901
+        elif lost := find_lost(document):
+            if not offline:
+                raise lost
+            locked.append(lost)
+            document = placeholders(document)  # noqa: PLW2901
         opened.append(document)
         hidden.append(fields)
     return Decrypted(tuple(opened), tuple(hidden), tuple(locked))
+
+
+def find_lost(document: Document) -> RenderError | None:
+    """What is wrong with a Secret whose values are encrypted, where no block says for whom.
+
+    Flux does not know it for encrypted, and applies the encrypted text as it is.
+    """
+    if document.body.get("kind") != "Secret" or _has_block(document) or opts_out(document):
+        return None
+    values = {name: document.body.get(name) for name in ("data", "stringData")}
+    fields = encrypted_fields(values)
+    if not fields:
+        return None
+    problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
+    hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
+    where = document.place.at(path_text(fields[0]))
+    return RenderError("render.sops.metadata", problem, where=where, hint=hint)
 
 
 def opts_out(document: Document) -> bool:
@@ -144,7 +176,7 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
     opened = dict(mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        where = replace(document.place, field=f"data.{name}")
+        where = document.place.at(f"data.{name}")
         file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}
@@ -159,7 +191,7 @@ def placeholders(document: Document) -> Document:
             return _ENCODED
         return _BY_TYPE.get(type_of(value), PLACEHOLDER)
 
-    if KEY in document.body:
+    if KEY in document.body or find_lost(document):
         body = replace_encrypted(document.body, stand_in)
         return msgspec.structs.replace(document, body=body)
     replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
@@ -169,12 +201,14 @@ def placeholders(document: Document) -> Document:
     return msgspec.structs.replace(document, body={**document.body, "data": data})
 
 
-@dataclass(frozen=True, slots=True)
-class DecryptedFile:
+class DecryptedFile(msgspec.Struct, frozen=True):
     """What was inside, and whether it is what was encrypted."""
 
-    content: bytes = field(repr=False)
+    content: bytes
     seal: Seal
+
+    def __repr__(self) -> str:
+        return f"DecryptedFile({self.seal})"
 
 
 async def decrypt_file(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tidegate.errors import Place, ProcessError, RenderError
 from tidegate.external.process import Command, run
+from tidegate.model.patterns import late
 from tidegate.model.secret import Secret
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
@@ -24,7 +25,7 @@ _DONE = 0
 _SEAL_BROKEN = 51
 _SEAL_ABSENT = 52
 _LOCKED = 128
-_ARMOUR = re.compile(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
+_ARMOUR = late(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
 
 
 async def ask_program(

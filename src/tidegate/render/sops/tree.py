@@ -9,21 +9,22 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import TypeAlias
+
+import msgspec
 
 from tidegate.documents import FieldPath
 from tidegate.documents.document import path_text
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.render.sops.metadata import KEY, Metadata, chooser
 
 _Change: TypeAlias = Callable[[Json, FieldPath], Json]
-_ENVELOPE = re.compile(
+_ENVELOPE = late(
     r"ENC\[AES256_GCM,data:(?P<data>[^,]+),iv:(?P<iv>[^,]+),tag:(?P<tag>[^,]+),type:(?P<type>[a-z]+)\]"
 )
 
@@ -40,12 +41,14 @@ class Seal(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """Decrypted trees, and the digest of all values."""
 
-    trees: tuple[Json, ...] = field(repr=False)
+    trees: tuple[Json, ...]
     digest: str
+
+    def __repr__(self) -> str:
+        return f"Opened({self.digest})"
 
 
 def open_trees(
@@ -130,7 +133,7 @@ class _Opening:
     def _open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
-        where = replace(self._where, field=path_text(path))
+        where = self._where.at(path_text(path))
         if not isinstance(value, str) or not type_of(value):
             problem = "a value that must be encrypted is not"
             hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"

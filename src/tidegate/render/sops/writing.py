@@ -8,9 +8,7 @@ it is the text `sops` wrote.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 from yaml import events
@@ -20,16 +18,17 @@ from tidegate.documents.numerals import print_json, print_short
 from tidegate.documents.stream import FilePart, split
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.render.envsubst.layout import write_string
 from tidegate.render.sops.formats import DEFAULT_SECTION, DOTENV_PREFIX, Format
 from tidegate.render.sops.metadata import KEY
 from tidegate.render.sops.tree import CipherError, open_value, type_of
 
 INDENT = 4
-_COMMENT = re.compile(r"#(ENC\[[^\n]*,type:comment\])")
-_GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
-_SECTION = re.compile(r"\[(.*)\]")
-_ENTRY = re.compile(r"(?P<key>[^=]*?)(?P<gap>\s*=\s*)(?P<value>.*)")
+_COMMENT = late(r"#(ENC\[[^\n]*,type:comment\])")
+_GO_ESCAPES = late("[<>&\u2028\u2029]")
+_SECTION = late(r"\[(.*)\]")
+_ENTRY = late(r"(?P<key>[^=]*?)(?P<gap>\s*=\s*)(?P<value>.*)")
 
 
 def write(
@@ -136,8 +135,7 @@ def _open_comment(text: str, key: bytes, path: str) -> str:
         return text
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(msgspec.Struct):
     """A mapping or a list that is being read; `key` is the one whose value comes next."""
 
     path: tuple[str, ...]
@@ -146,11 +144,10 @@ class _Frame:
     key: str | None = None
 
 
-@dataclass(slots=True)
-class _Edits:
+class _Edits(msgspec.Struct):
     key: bytes
-    found: list[tuple[int, int, str]] = field(default_factory=list)
-    paths: set[tuple[str, ...]] = field(default_factory=set)
+    found: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
+    paths: set[tuple[str, ...]] = msgspec.field(default_factory=set)
 
 
 def rewrite_yaml(text: str, key: bytes) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
+
+import msgspec
 
 from tidegate.model.unit import Strength
 from tidegate.report.graph.picture import OUTSIDE, GraphPicture, PictureBox, PictureTie
@@ -40,8 +41,7 @@ svg{--ink:#1b2733;--soft:#5b6b7a;--box:#fff;--line:#a9b6c2;--band:#eef2f6;--out:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Rect:
+class _Rect(msgspec.Struct, frozen=True):
     x: int
     y: int
     height: int
@@ -51,8 +51,7 @@ class _Rect:
         return self.y + self.height // 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(msgspec.Struct, frozen=True):
     boxes: dict[str, _Rect]
     items: dict[str, _Rect]
     width: int

@@ -7,7 +7,8 @@ it waits for. What is the same many times is drawn once, with its number.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.model.graph import (
     NOWHERE,
@@ -36,8 +37,7 @@ QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.SELECTS})
 """Ties that a drawing tells only where they go wrong: there are too many of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphStory:
+class GraphStory(msgspec.Struct, frozen=True, kw_only=True):
     """A graph, and what was found out about it.
 
     `inverted`: the places of edges whose consumer comes first. `path`: the critical path, `waits`:
@@ -57,8 +57,7 @@ class GraphStory:
         return self.units is None or unit in self.units
 
 
-@dataclass(frozen=True, slots=True)
-class PictureItem:
+class PictureItem(msgspec.Struct, frozen=True):
     """One line of a wave: an object, or many of one kind."""
 
     key: str
@@ -67,14 +66,12 @@ class PictureItem:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PictureWave:
+class PictureWave(msgspec.Struct, frozen=True):
     label: str
     items: tuple[PictureItem, ...]
 
 
-@dataclass(slots=True)
-class PictureBox:
+class PictureBox(msgspec.Struct):
     """A unit, or what lies outside. `column`: how many boxes one after another come before it."""
 
     key: str
@@ -90,8 +87,7 @@ class PictureBox:
         return (item for wave in self.waves for item in wave.items)
 
 
-@dataclass(frozen=True, slots=True)
-class PictureTie:
+class PictureTie(msgspec.Struct, frozen=True):
     """An arrow between two keys: boxes, or items."""
 
     before: str
@@ -103,10 +99,9 @@ class PictureTie:
     title: str = ""
 
 
-@dataclass(slots=True)
-class GraphPicture:
-    boxes: list[PictureBox] = field(default_factory=list)
-    ties: list[PictureTie] = field(default_factory=list)
+class GraphPicture(msgspec.Struct):
+    boxes: list[PictureBox] = msgspec.field(default_factory=list)
+    ties: list[PictureTie] = msgspec.field(default_factory=list)
 
 
 def make_picture(story: GraphStory) -> GraphPicture:

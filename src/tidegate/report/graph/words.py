@@ -167,10 +167,16 @@ def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
 
 
 def lack_lines(lacks: Iterable[MissingThing]) -> Iterator[str]:
-    """One line for each, with who needs it."""
+    """Each with who needs it; where several do, each of them on a line."""
     for one in lacks:
         askers = [_asker(asker.name, asker.field, seen_text(asker.where)) for asker in one.askers]
-        yield f"{one.name}: for {fold(askers, len(askers), MOST_ASKERS)}"
+        if len(askers) == 1:
+            yield f"{one.name}: for {askers[0]}"
+            continue
+        yield f"{one.name}: for"
+        yield from (f"  {asker}" for asker in askers[:MOST_ASKERS])
+        if len(askers) > MOST_ASKERS:
+            yield f"  and {len(askers) - MOST_ASKERS} more"
 
 
 def _asker(name: str, field: tuple[str | int, ...], where: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from tidegate.model.patterns import late
 
 FENCE = "```"
 INDENT = "    "
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_LINK = late(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def page_lines(page: str) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.errors import Place
 from tidegate.model.finding import Finding, Severity
@@ -11,8 +12,7 @@ from tidegate.model.finding import Finding, Severity
 RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(msgspec.Struct, frozen=True):
     """Some lines of a file; the last of them is the one that is meant, from a column on."""
 
     first: int
@@ -20,16 +20,14 @@ class Excerpt:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """What could not be looked at."""
 
     sentence: str
     where: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(msgspec.Struct, frozen=True):
     """Something that nobody in the repository brings, and who needs it.
 
     `is_root`: somebody must bring it by hand, such as a key.
@@ -41,8 +39,7 @@ class Assumed:
     is_root: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class LintReport:
+class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     """Findings, how much was looked at, and what was not.
 
     `known`: how many of them a baseline has. `ignored`: how many somebody does not want to hear,
@@ -56,8 +53,8 @@ class LintReport:
     ignored: int = 0
     unknown: tuple[Unknown, ...] = ()
     greenfield: tuple[Assumed, ...] | None = None
-    excerpts: Mapping[Place, Excerpt] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)
+    excerpts: Mapping[Place, Excerpt] = msgspec.field(default_factory=dict)
+    rules: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def ordered(self) -> list[Finding]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 import msgspec
@@ -68,8 +67,7 @@ class Remark(msgspec.Struct, frozen=True, gc=False):
     sentence: str
 
 
-@dataclass(slots=True)
-class StepCourse:
+class StepCourse(msgspec.Struct):
     """One step on its way."""
 
     id: str
@@ -90,8 +88,8 @@ class StepCourse:
     sentence: str = ""
     trouble: str = ""
     """Why the last try did not end well."""
-    deeds: dict[Ref, Told] = field(default_factory=dict)
-    waits: dict[Ref, Wait] = field(default_factory=dict)
+    deeds: dict[Ref, Told] = msgspec.field(default_factory=dict)
+    waits: dict[Ref, Wait] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

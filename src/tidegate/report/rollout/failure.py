@@ -85,13 +85,14 @@ def _begins_with(sentence: str, name: str) -> bool:
 
 
 def _refusals(course: Course, marks: Marks) -> Iterator[Row]:
-    """That the cluster would not take it, where that ended the rollout before its first write.
+    """That the cluster would not take it, where that ended the rollout, or kept a part from it.
 
     What is wrong with which object is a finding for each.
     """
     if course.failures():
         return
-    head = Span(f"{marks.failed} nothing was written: ", Style.BAD)
+    much = "not all" if any(step.deeds for step in course.steps.values()) else "nothing"
+    head = Span(f"{marks.failed} {much} was written: ", Style.BAD)
     if not course.refused:
         told = course.sentence or "the rollout ended before its first step"
         yield (head, Span(told))

@@ -8,7 +8,8 @@ between, so that nobody takes a long wait for a hang.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tidegate.errors import escaped, foreign
 from tidegate.model.event import Event, StepState, Told
@@ -31,13 +32,12 @@ MOST_NAMED = 6
 MOST_STEPS = 3
 
 
-@dataclass(slots=True)
-class _Said:
+class _Said(msgspec.Struct):
     """What was said last of a step at work, and when there may be more to say."""
 
     due: Ms
     last: Ms | None = None
-    known: dict[Ref, str] = field(default_factory=dict)
+    known: dict[Ref, str] = msgspec.field(default_factory=dict)
     """Why each object is waited for, as far as it was said."""
 
     def news(self, step: StepCourse) -> list[Wait]:

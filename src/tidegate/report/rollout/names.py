@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from itertools import islice
 
 from tidegate.model.graph import GraphStep
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
+from tidegate.model.patterns import late
 from tidegate.model.plan import Step
 from tidegate.model.run import RunStep
 from tidegate.model.unit import UnitId
@@ -25,8 +25,8 @@ PHASES = {
 TENTHS = Ms(10 * SECOND)
 """Up to here, a running time is told in tenths of a second; they only flicker beyond."""
 WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
-_REFUSED = re.compile(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
-_DENIED = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
+_REFUSED = late(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
+_DENIED = late(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
 
 
 def name_step(step: Step | GraphStep | RunStep) -> str:

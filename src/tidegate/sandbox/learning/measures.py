@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.model.moment import MINUTE, Ms
 
@@ -27,12 +28,11 @@ class Whom(NamedTuple):
         return {key: said for key, said in self._asdict().items() if said}
 
 
-@dataclass(slots=True)
-class Measures:
+class Measures(msgspec.Struct):
     """Spans by what they are of (`pull`, `run`, `after`) and by whose they are."""
 
-    spans: dict[str, dict[Whom, list[Ms]]] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
+    spans: dict[str, dict[Whom, list[Ms]]] = msgspec.field(default_factory=dict)
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
     """Why something was not counted, in words, and how often."""
 
     def take(self, part: str, whom: Whom, span: Ms) -> None:

@@ -7,12 +7,12 @@ for its start is taken off.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms, parse_measured
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import Visible
@@ -24,7 +24,7 @@ from tidegate.sandbox.physics.kubelet.states import ContainerRole, role_of
 from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
-PULLED = re.compile(r'pulled image ".*" in (\S+?)(?: \((\S+) including waiting\))?[.,]?(?:\s|$)')
+PULLED = late(r'pulled image ".*" in (\S+?)(?: \((\S+) including waiting\))?[.,]?(?:\s|$)')
 PRESENT = "already present on machine"
 HELD_UP = frozenset(
     {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Failed", "BackOff"}
@@ -32,7 +32,7 @@ HELD_UP = frozenset(
 """Events of a pod that waited for something else than its image."""
 LATEST_READY = Ms(10 * MINUTE)
 """Who is ready later has been ready before: a Deployment is given so long by default."""
-TAG = re.compile(r"(?<=[^/])(?:@|:(?=[^/]*$)).*")
+TAG = late(r"(?<=[^/])(?:@|:(?=[^/]*$)).*")
 
 
 class PodNews(NamedTuple):

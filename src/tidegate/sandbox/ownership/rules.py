@@ -10,7 +10,6 @@ functions over frozen values; the bodies they take and give have no `managedFiel
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -41,8 +40,7 @@ NEVER_OWNED = fields_from(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every write to a kind, or to one of its subresources."""
 
     shape: Shape

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from tidegate.model.objects import Kind, Served
 from tidegate.model.reading import mapping, mappings, text
@@ -17,8 +18,7 @@ from tidegate.world.facts import Cause, Conflict, Invalid, Missing, NotServed, R
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@dataclass(frozen=True, slots=True)
-class KindEntry:
+class KindEntry(msgspec.Struct, frozen=True):
     """A kind as the server deals with it."""
 
     served: Served

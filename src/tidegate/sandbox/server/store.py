@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -120,12 +119,11 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
     before: Stored | None
 
 
-@dataclass(slots=True)
-class Table:
+class Table(msgspec.Struct):
     """All objects of one resource, by namespace and name, and their recent changes."""
 
-    objects: dict[str, dict[str, Stored]] = field(default_factory=dict)
-    history: deque[Transition] = field(default_factory=deque)
+    objects: dict[str, dict[str, Stored]] = msgspec.field(default_factory=dict)
+    history: deque[Transition] = msgspec.field(default_factory=deque)
     forgotten: int = 0
     """Changes up to this version can no longer be told."""
     latest: int = 0

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.patterns import late
 from tidegate.model.source import GitRef, GitSource, RefKind, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.cache import CachedTree
@@ -32,7 +33,7 @@ from tidegate.source.urls import GitUrl, read_git_url, without_password
 
 EVERYTHING = ("+refs/heads/*:refs/remotes/all/*", "+refs/tags/*:refs/tags/*")
 LONG_NAME = 64
-_LISTED = re.compile(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
+_LISTED = late(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 
 
 async def fetch_git(source: GitSource, access: Access) -> Snapshot:

@@ -7,14 +7,15 @@ import re
 import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.patterns import late
 from tidegate.model.source import GitRef, RefKind, Revision
 from tidegate.source.semver import pick_highest, read_range, read_version, require_range
 from tidegate.source.urls import without_password
 
 HEADS, TAGS, PEELED = "refs/heads/", "refs/tags/", "^{}"
-_WHOLE = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
-_SHORT = re.compile(r"[0-9a-f]{4,64}", re.IGNORECASE)
-_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
+_WHOLE = late(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
+_SHORT = late(r"[0-9a-f]{4,64}", re.IGNORECASE)
+_FORBIDDEN = late(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
 
 
 class RemoteRefs(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.patterns import late
 from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.archive import unpack
@@ -31,12 +32,12 @@ LARGEST_MANIFEST = 4 * MIB
 HUB, HUB_API = "docker.io", "registry-1.docker.io"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-_ADDRESS = re.compile(
+_ADDRESS = late(
     r"oci://(?P<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?)"
     r"/(?P<name>[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)/?"
 )
-_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_TAG = late(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_DIGEST = late(r"sha256:[0-9a-f]{64}")
 
 
 class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):

@@ -17,6 +17,7 @@ import msgspec
 from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.external.process import Command, Limits, run
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.patterns import late
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import authorization
 from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
@@ -34,8 +35,8 @@ except re.error:
 json.dump([tag for tag in tags if shape.search(tag)], sys.stdout)
 """
 Shape = TypeVar("Shape")
-_PARAMETER = re.compile(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
-_NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
+_PARAMETER = late(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
+_NEXT = late(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 
 class _Token(msgspec.Struct):

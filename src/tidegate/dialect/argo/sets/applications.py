@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +29,11 @@ from tidegate.errors import DocumentError, foreign
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.paths import walk
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, part, text
 
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+NAME = late(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LONGEST_NAME, MOST_TOLD = 253, 2
 DERIVED = "Normalized"
 WHOLE = "valuesObject"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
 
@@ -67,9 +66,7 @@ def objects_of(one: DeclaredSet, generated: Generated, *, rolls: bool) -> tuple[
     """The Applications as the set writes them; who comes step by step is not synced by itself."""
     steps = rolls and has_steps(one)
     return tuple(
-        Document(
-            unautomated(each.body) if steps else each.body, replace(one.where, field=each.spot)
-        )
+        Document(unautomated(each.body) if steps else each.body, one.where.at(each.spot))
         for each in generated.applications
     )
 
@@ -94,7 +91,7 @@ def units_of(one: DeclaredSet, generated: Generated, settings: Mapping[str, str]
 
 
 def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) -> Declared:
-    where = replace(one.where, field=application.spot)
+    where = one.where.at(application.spot)
     found = read_application(Document(application.body, where), one.namespace)
     group = f"{one.mark} step {step.number}" if step else ""
     units = tuple(
@@ -109,9 +106,7 @@ def in_template(finding: Finding) -> Finding:
     where = finding.where
     if where is None or not where.field.startswith(("metadata", "spec")):
         return finding
-    return msgspec.structs.replace(
-        finding, where=replace(where, field=f"spec.template.{where.field}")
-    )
+    return msgspec.structs.replace(finding, where=where.at(f"spec.template.{where.field}"))
 
 
 def uses_clusters(one: DeclaredSet) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tidegate.dialect.argo.sets.applications import Application
@@ -14,13 +13,14 @@ from tidegate.documents.decoding import suggest
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.unit import RolloutStep
 
 ROLLING, AT_ONCE = "RollingSync", "AllAtOnce"
 REVERSE = "Reverse"
 OPERATORS = ("In", "NotIn")
-PERCENT = re.compile(r"(-?\d+)%")
+PERCENT = late(r"(-?\d+)%")
 STEPS: FieldPath = ("spec", "strategy", "rollingSync", "steps")
 
 
@@ -113,15 +113,18 @@ def _numbers(
         for number, expression in enumerate(mappings(step, "matchExpressions")):
             path = (*STEPS, at - 1, "matchExpressions", number, "operator")
             _tell_operator(text(expression, "operator"), path, telling)
-    _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
+    if applications:  # where nothing is generated, that is what is told
+        _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
     return numbers
 
 
 def _tell_empty(empty: list[int], telling: Telling) -> None:
     if empty:
-        many = f"steps {', '.join(map(str, empty))} take" if len(empty) > 1 else "a step takes"
-        said, why = f"{many} no Application", "Argo CD passes over it"
-        telling.warn("argo.set-steps", (*STEPS, empty[0] - 1), said, why, "correct its labels")
+        few = len(empty) == 1
+        some = "a step takes" if few else f"steps {', '.join(map(str, empty))} take"
+        why = f"Argo CD passes over {'it' if few else 'them'}"
+        fix = f"correct {'its' if few else 'their'} labels"
+        telling.warn("argo.set-steps", (*STEPS, empty[0] - 1), f"{some} no Application", why, fix)
 
 
 def is_taken(step: Json, one: Application) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,10 +9,11 @@ from tidegate.dialect.argo.sets.asking import AskTexts, Body, Errand, Fault, Lan
 from tidegate.documents import FieldPath
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
+from tidegate.model.patterns import late
 
 OPENS, CLOSES = "{{", "}}"
 MISSING_FAILS = "missingkey=error"
-_TEMPLATED = re.compile(r"\{\{.*\}\}")
+_TEMPLATED = late(r"\{\{.*\}\}")
 
 
 class UnclosedText(Exception):  # noqa: N818 - it becomes a Fault where its place is known

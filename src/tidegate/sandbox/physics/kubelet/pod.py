@@ -7,10 +7,10 @@ ended. What comes next follows from that, from the profile, and from what the po
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.model.moment import SECOND, Ms, format_duration
 from tidegate.model.objects import Json, Ref
@@ -125,8 +125,7 @@ def _owners(view: Visible, pod: Stored) -> Iterator[Named]:
             yield Named(owner.kind.name, owner.name)
 
 
-@dataclass(slots=True)
-class _Look:
+class _Look(msgspec.Struct):
     """What one look at a pod comes to."""
 
     pod: Stored
@@ -134,10 +133,10 @@ class _Look:
     now: Ms
     conditions: dict[str, Body]
     bound: Ms
-    boxes: list[states.Box] = field(default_factory=list)
-    steps: list[ContainerStep] = field(default_factory=list)
-    alarms: list[Ms] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    boxes: list[states.Box] = msgspec.field(default_factory=list)
+    steps: list[ContainerStep] = msgspec.field(default_factory=list)
+    alarms: list[Ms] = msgspec.field(default_factory=list)
+    notes: list[Note] = msgspec.field(default_factory=list)
 
 
 def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms, *, announces: bool) -> Looking:

@@ -6,8 +6,9 @@ while the container is not up, and succeeds from then on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
@@ -92,8 +93,7 @@ def _ready(container: Json, began: Ms, up: Ms | None, started: Ms | None) -> Ms 
     return Ms(first + (readiness.successes - 1) * readiness.period)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """One container, and all that decides how it goes on."""
 
     view: Visible

@@ -1,0 +1,48 @@
+"""What could not be had, in one finding: a preview without it is no proof, and does not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.flows.discover.families import Member
+from tidegate.flows.rendering import Rendered
+from tidegate.model.finding import Finding, Severity
+
+ELSEWHERE = frozenset({"units.opaque", "argo.set-far"})
+"""Codes of what is told of units that could not be looked into, where that is no error."""
+
+
+def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """What is not known of these units, all of it counted; nothing where everything is.
+
+    `findings`: what was found with them.
+    """
+    rendered = [one.rendered for one in members if isinstance(one.rendered, Rendered)]
+    locked = {error for one in rendered for error in one.locked}
+    lacking = {lack.unknown for one in rendered for lack in one.weakened}
+    far = {one for one in findings if one.code in ELSEWHERE and one.severity is Severity.WARNING}
+    parts = (
+        _counted(
+            len(locked), "encrypted object was not opened", "encrypted objects were not opened"
+        ),
+        _counted(
+            len(lacking), "chart or base could not be had", "charts or bases could not be had"
+        ),
+        _counted(len(far), "unit could not be looked into", "units could not be looked into"),
+    )
+    told = ", ".join(part for part in parts if part)
+    if not told:
+        return ()
+    stands = ["placeholders stand for what is encrypted"] if locked else []
+    stands += ["what could not be had is taken to be well"] if lacking or far else []
+    finding = Finding(
+        code="units.weakened",
+        severity=Severity.ERROR,
+        sentence=f"not all of it is known: {told}",
+        why=f"{' and '.join(stands)}: it proves less than it seems to",
+    )
+    return (finding,)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}" if count else ""
