@@ -12,7 +12,7 @@ import time
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.base import base_objects
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.living import living
 from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.world import START, Sandbox, creation

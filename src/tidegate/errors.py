@@ -14,7 +14,8 @@
     ├── WordsError          what is said on the command line does not go with what it is said of
     ├── ClusterError        a cluster cannot be reached, or says no
     │   └── LateError       somebody did not come to an end in time
-    └── OutputError         what is to be said cannot be written
+    ├── OutputError         what is to be said cannot be written
+    └── MachineError        the machine has nothing left of something
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
 secret, or more than `FOREIGN_LIMIT` characters of somebody else's text.
@@ -179,6 +180,12 @@ class LateError(ClusterError):
 
 class OutputError(TidegateError):
     """What is to be said cannot be written."""
+
+    exit_code = 7
+
+
+class MachineError(TidegateError):
+    """The machine has nothing left of something: open files, memory, room on a disk."""
 
     exit_code = 7
 

@@ -46,7 +46,7 @@ FLUX = CasePage(
     DOCS / "flux-cases.md",
     HERE / "flux",
     "each_flux",
-    (*range(1, 7), 8, *range(10, 54), *range(55, 63), 65),
+    (*range(1, 7), 8, *range(10, 54), *range(55, 66)),
     frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),
 )
 """Those that a single rollout can tell of; the others are about what goes on between rollouts."""

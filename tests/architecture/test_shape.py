@@ -107,3 +107,14 @@ def test_the_engine_names_no_dialect_and_no_world_and_prints_nothing() -> None:
 
     assert files
     assert named == []
+
+
+def test_records_are_changed_as_structs_are() -> None:
+    """What changes dataclasses refuses structs when it runs, and no checker of types says so."""
+    changes = re.compile(
+        r"^\s*from dataclasses import .*\breplace\b|\bdataclasses\.replace\b", re.MULTILINE
+    )
+
+    found = [name_of(path) for path in MODULES if changes.search(path.read_text())]
+
+    assert found == []

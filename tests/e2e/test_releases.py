@@ -16,7 +16,7 @@ from tests.fakes.releases import ChartRepository, config_map, hook
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import part, text
+from tidegate.model.reading import mappings, part, text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -43,6 +43,12 @@ class Harbour:
         ran = await Tidegate(self.folder).run(verb, "--yes", *words)
         assert (ran.code != 0) is fails, ran.stdout + ran.stderr
         return ran
+
+    async def operations(self) -> set[str]:
+        """What `plan` says of the objects of the release that are no hooks."""
+        words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
+        objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
+        return {one["operation"] for one in objects if not one["hook"]}
 
     def helm(self, *words: str) -> str:
         place = ("--namespace", self.shop.home, "--kubeconfig", str(self.config))
@@ -89,7 +95,7 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
 async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> None:
     await harbour.tidegate()
     assert harbour.history() == [(1, "deployed", "Install complete")]
-    harbour.shop.release(values={"to": "two"})
+    harbour.shop.release(values={"to": "two"}, test={"enable": True})
 
     await harbour.tidegate()
 
@@ -103,7 +109,10 @@ async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> No
         "deployed",
         "shop-1.0.0",
     )
-    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
+    status = harbour.told("status", "web")
+    assert text(status, "info", "status") == "deployed"
+    runs = {text(one, "name"): text(one, "last_run", "phase") for one in mappings(status, "hooks")}
+    assert runs == {"migrate": "Succeeded", "probe": "Succeeded"}
     assert harbour.told("get", "values", "web") == {"to": "two"}
     assert harbour.told("get", "values", "web", "--all") == {"to": "two", "kept": True}
     assert "to: two" in harbour.helm("get", "manifest", "web")
@@ -217,3 +226,32 @@ async def test_what_became_another_release_or_left_git_helm_sees_no_more(harbour
     assert harbour.names() == {"left"}
     words = ("get", "secret", "-n", harbour.shop.home, "-l", "owner=helm", "-o", "name")
     assert kubectl(harbour.config, *words).split() == []
+
+
+@pytest.mark.parametrize("harbour", [VERSION], indirect=True)
+async def test_what_others_change_is_told_or_put_back_as_the_release_says(harbour: Harbour) -> None:
+    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
+    harbour.shop.release(driftDetection={"mode": "warn"})
+    await harbour.tidegate()
+    place = ("-n", harbour.shop.home)
+    edit = json.dumps({"data": {"to": "other"}})
+    kubectl(harbour.config, "patch", "configmap", "web", *place, "--type=merge", "-p", edit)
+    kubectl(harbour.config, "delete", "configmap", "more", *place)
+
+    warned = await harbour.tidegate()
+    told = "drifted, and left so: ConfigMap"
+    assert f"{told} {harbour.shop.home}/more: was deleted" in warned.stdout
+    assert f"{told} {harbour.shop.home}/web: was changed by kubectl-patch" in warned.stdout
+    assert await harbour.operations() == {"keep"}
+    harbour.shop.release(driftDetection={"mode": "disabled"})
+    assert told not in (await harbour.tidegate()).stdout
+    assert harbour.setting() == {"to": "other"}
+    assert harbour.names() == {"web"}
+
+    harbour.shop.release(driftDetection={"mode": "enabled"})
+    assert await harbour.operations() == {"create", "change"}
+    await harbour.tidegate()
+
+    assert harbour.setting() == {"to": "one"}
+    assert harbour.names() == {"web", "more"}
+    assert harbour.history() == [(1, "deployed", "Install complete")]

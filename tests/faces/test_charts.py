@@ -168,7 +168,7 @@ def test_a_database_is_healthy_when_its_status_says_so(
     ran = tidegate("health", file, *rules, "-o", "json")
 
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    found = [(one["ref"]["name"], one["verdict"]["health"]) for one in told]
+    found = [(one["name"], one["health"]) for one in told]
     assert found == [("new", "Progressing"), ("late", "Progressing"), ("done", "Healthy")]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.fakes.tidegate_runs import ROOT, kubeconfig
+from tests.fakes.tidegate_runs import FIRST, ROOT, kubeconfig
 from tidegate.cli.completing import complete_context, complete_engine
 from tidegate.cli.exit_codes import MEANINGS
 from tidegate.cli.exits import CHANGES, CODES
@@ -22,6 +22,12 @@ from tidegate.errors import TidegateError
 
 HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.flows", "tidegate.engine")
 """What a verb imports when it runs, and not when its help is shown."""
+
+NOT_FOR_A_PLAN = (
+    *("tidegate.sandbox.physics", "tidegate.sandbox.controllers.workloads"),
+    *("tidegate.source.oci", "tidegate.source.bucket", "tidegate.source.archive"),
+    *("tidegate.kube", "aiohttp", "xml", "tarfile", "zipfile"),
+)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,8 +40,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def imported(*arguments: str) -> set[str]:
-    """What is imported while a command runs, as Python itself tells."""
+def imported(*arguments: str) -> tuple[str, set[str]]:
+    """What a command says, and what is imported while it runs, as Python itself tells."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "tidegate", *arguments],
         capture_output=True,
@@ -43,7 +49,7 @@ def imported(*arguments: str) -> set[str]:
         check=True,
     )
     told = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
-    return {line.rpartition("|")[2].strip() for line in told}
+    return ran.stdout, {line.rpartition("|")[2].strip() for line in told}
 
 
 def test_help_names_every_verb() -> None:
@@ -56,7 +62,7 @@ def test_help_names_every_verb() -> None:
 
 
 def test_help_imports_nothing_heavy_and_no_verb() -> None:
-    loaded = imported("--help")
+    _, loaded = imported("--help")
 
     assert "tidegate.cli.main" in loaded
     assert loaded.isdisjoint(HEAVY)
@@ -65,11 +71,18 @@ def test_help_imports_nothing_heavy_and_no_verb() -> None:
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_the_help_of_a_verb_has_examples_and_imports_nothing_heavy(verb: str) -> None:
-    shown = run(verb, "--help")
+    shown, loaded = imported(verb, "--help")
 
-    assert shown.returncode == 0
-    assert f"tidegate {verb}" in shown.stdout.partition("  Examples:\n")[2]
-    assert imported(verb, "--help").isdisjoint(HEAVY)
+    assert f"tidegate {verb}" in shown.partition("  Examples:\n")[2]
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_plan_of_a_directory_imports_neither_what_lives_in_a_cluster_nor_what_fetches() -> None:
+    shown, loaded = imported("plan", FIRST)
+
+    assert "10 to create" in shown
+    assert "tidegate.sandbox.world" in loaded
+    assert [name for name in loaded if name.startswith(NOT_FOR_A_PLAN)] == []
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.tidegate_runs import kubeconfig, tidegate
+from tests.fakes.tidegate_runs import ROOT, kubeconfig, tidegate
 
 UNIT = "default/shop"
 SETTING = """\
@@ -148,3 +149,17 @@ def test_without_a_cluster_nothing_is_asked(shop: Path, tmp_path: Path) -> None:
 
     assert ran.returncode == 3
     assert ran.stderr.startswith("error[config.")
+
+
+def test_what_a_unit_at_fault_has_brought_is_not_guessed(tmp_path: Path) -> None:
+    """It ended in a traceback."""
+    folder = tmp_path / "repo"
+    shutil.copytree(ROOT / "tests" / "repos" / "root-of-applications", folder)
+    site = folder / "overlays" / "storefront" / "site.yaml"
+    site.write_text(site.read_text().replace("apiVersion: ", "api: ", 1))
+
+    ran = run(folder)
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "error[plan.faults]: nothing is deleted: it is not known what `App" in ran.stderr
+    assert "error[dialect.incomplete]" in ran.stderr

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.served_cluster import served_cluster
 from tests.hostile.inside import typed
+from tidegate.documents import read
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/json.md").read_text()
@@ -24,6 +26,8 @@ CASES = {
     "cache, doctor, version": "doctor",
     "plan": "plan examples/first",
     "sync": "sync examples/first --sandbox",
+    "explain": "explain ORD003",
+    "sandbox run": "sandbox run examples/first",
 }
 OPEN = {"object", "params", "summary"}
 """What is below these has keys of its own."""
@@ -46,6 +50,15 @@ def section(title: str) -> str:
     return text + PAGE.split("\n## ")[1]
 
 
+def check(title: str, lines: str) -> None:
+    """All keys are on the page, and all are written in one style."""
+    found = [json.loads(line) for line in lines.splitlines()]
+    named = {*re.findall(r"`([\w.]+)`", section(title))}
+    assert found
+    assert {*keys_of(found)} - named == set()
+    assert not [one for one in keys_of(found) if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", one)]
+
+
 @pytest.mark.parametrize(("title", "words"), CASES.items(), ids=CASES)
 def test_every_key_that_a_program_reads_is_on_the_page(
     title: str, words: str, tmp_path: Path
@@ -54,7 +67,34 @@ def test_every_key_that_a_program_reads_is_on_the_page(
 
     ran = typed(ROOT, home, (*words.split(), "-o", "json"))
 
-    named = {*re.findall(r"`([\w.]+)`", section(title))}
-    found = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert found, ran.stderr
-    assert {*keys_of(found)} - named == set()
+    check(title, ran.stdout)
+
+
+async def test_so_is_every_key_of_what_lives(tmp_path: Path) -> None:
+    async with served_cluster(tmp_path) as cluster:
+        shown = await cluster.run("status", ROOT / "examples" / "first", "-o", "json")
+
+    check("status", shown.stdout)
+
+
+def test_a_learned_profile_is_the_same_in_both_forms(tmp_path: Path) -> None:
+    words = ("profile", "learn", "examples/seen/dump.json")
+
+    ran = typed(ROOT, dict(os.environ), (*words, "-o", "json"))
+    written = typed(ROOT, dict(os.environ), words)
+
+    assert json.loads(ran.stdout) == read(written.stdout.encode(), "")[0].body
+    assert {json.loads(line)["severity"] for line in ran.stderr.splitlines()} == {"note"}
+    (tmp_path / "ours.json").write_text(ran.stdout)
+    again = ("simulate", "examples/first", "--profile", str(tmp_path / "ours.json"))
+    assert typed(ROOT, dict(os.environ), again).code == 0
+
+
+def test_what_cannot_be_rendered_is_told_to_programs(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text("apiVersion: v1\nkind: [\nmetadata:\n")
+    (tmp_path / "none").mkdir()
+    for place, code in (("web.yaml", 3), ("none", 0)):
+        ran = typed(tmp_path, dict(os.environ), ("render", place, "-o", "json"))
+
+        assert ran.code == code
+        assert [json.loads(line) for line in ran.stderr.splitlines()]

@@ -158,10 +158,30 @@ def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path
     assert "deadlock: ExternalSecret `apps/ghcr-pull-secret`" in ran.stdout
 
 
-def test_a_smoke_that_fails_stops_every_step_behind_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "old", "new", "cause"),
+    [
+        (
+            "platform-auth-smoke/smoke.yaml",
+            "//keycloak-service.",
+            "//nobody.",
+            "Service keycloak/nobody has no ready endpoints",
+        ),
+        (
+            "platform-cert-manager-config/pki.yaml",
+            "{name: envoy}",
+            "{name: envoy-data-plane}",
+            "certificate/envoy is not there, and `kubectl` gives up",
+        ),
+    ],
+    ids=["nobody-answers", "no-such-certificate"],
+)
+def test_a_smoke_that_fails_stops_every_step_behind_it(
+    tmp_path: Path, file: str, old: str, new: str, cause: str
+) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
-    smoke = root / "sources/platform/platform-auth-smoke/smoke.yaml"
-    smoke.write_text(smoke.read_text().replace("//keycloak-service.", "//nobody."))
+    place = root / "sources/platform" / file
+    place.write_text(place.read_text().replace(old, new))
 
     ran = tidegate("sync", root, "--sandbox", *FIRST_DAY, "--offline", "-o", "json")
 
@@ -169,6 +189,7 @@ def test_a_smoke_that_fails_stops_every_step_behind_it(tmp_path: Path) -> None:
     assert ran.returncode != 0
     assert "platform-gateway" in written, ran.stderr
     assert not any(name.startswith(("observability-", "apps-")) for name in written)
+    assert cause in ran.stdout + ran.stderr
 
 
 def test_a_definition_in_the_step_of_its_objects_is_no_definition_before_them(

@@ -9,11 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.faces.test_statuses import a_chain
-from tests.fakes.repositories import three_levels
+from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.fakes.repositories import (
+    Body,
+    application,
+    job,
+    kustomization,
+    setting,
+    three_levels,
+)
 from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 
 POD = Kind("", "v1", "Pod")
 
@@ -63,6 +72,66 @@ def test_a_tree_of_an_application_has_waves_and_hooks(tmp_path: Path) -> None:
     ]
     assert "├── Job/shop/base-prepare (PreSync)" in base.stdout
     assert "└── Job/shop/base-after (PostSync)" in base.stdout
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_tree_of_a_cluster_is_what_it_has_and_says_what_git_has_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    served: bool,  # noqa: FBT001
+) -> None:
+    cluster, made = (
+        KeptSandbox.make(tmp_path, monkeypatch, served=served),
+        a_chain(tmp_path / "platform"),
+    )
+    words = ("tree", "ks", "data", "-C", made.root)
+    early = cluster.reach(*words, "--context", "a")
+    assert cluster.sync(made.root).code == 0
+    made.put("data/all.yaml", job("prepare"), setting("new"))
+
+    there = cluster.reach(*words, "--context", "a")
+    git = cluster.reach(*words)
+
+    assert early.code == 2, early.stdout
+    assert "the cluster knows nothing of `Kustomization/flux-system/data`" in early.stderr
+    assert there.stdout.splitlines() == [
+        "target: context a, https://kept.example.com",
+        "Kustomization/flux-system/data",
+        "├── Deployment/shop/data (not in Git)",
+        "└── Job/shop/prepare",
+    ]
+    assert "this is what Git says; with --context it is what the cluster has" in git.stderr
+    assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
+
+
+def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    assert cluster.sync(made.root).code == 0
+    made.drop("clusters/main/web.yaml")
+    elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
+    cluster.put(elsewhere)
+    entries: Json = [
+        {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "_system__reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+        {"id": "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+    ]
+    status: Json = {"inventory": {"entries": entries}}
+    cluster.patch(KUSTOMIZATION, "flux-system", "flux-system", {"status": status}, status=True)
+
+    words = ("tree", "ks", "flux-system", "--context", "a", "-C", made.root)
+    ran, compact = cluster.reach(*words), cluster.reach(*words, "--compact")
+
+    assert ran.stdout.splitlines()[1:] == [
+        "Kustomization/flux-system/flux-system",
+        "├── Kustomization/flux-system/far (not in Git, it goes to another cluster)",
+        "├── Kustomization/flux-system/web (not in Git)",
+        "│   └── ConfigMap/shop/web",
+        "└── ClusterRole/system:reader (not in Git)",
+    ]
+    assert "ClusterRole" not in compact.stdout
 
 
 @pytest.mark.parametrize(
@@ -158,3 +227,58 @@ async def test_what_a_cluster_tells_of_what_failed(tmp_path: Path) -> None:
     )
     assert (quiet.code, quiet.stdout) == (0, "")
     assert "no pod of `Kustomization/flux-system/ground` has failed or waits" in quiet.stderr
+
+
+LOGIN: Body = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "login"},
+    "stringData": {"password": "hunter2-hunter2"},
+}
+
+
+def test_who_follows_is_told_what_all_pods_print_until_they_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["one", "two", "by hunter2-hunter2"]
+    prints: Json = {"effect": "prints", "lines": [*lines]}
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
+    made = a_chain(tmp_path / "platform")
+    generated = job("made", hook="")
+    mapping(generated, "metadata")["generateName"] = (
+        f"{mapping(generated, 'metadata').pop('name')}-"
+    )
+    mapping(generated, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    made.put("apps/red.yaml", application("red", "red"))
+    made.put("red/all.yaml", generated, LOGIN)
+    assert cluster.sync(made.root).code == 0
+    follow = ("logs", "-f", "-C", made.root)
+
+    ended = cluster.reach(*follow, "red")
+    goes_on = cluster.reach(*follow, "data", "--tail", "1", "--timeout", "3s")
+    document = cluster.reach(*follow, "red", "--tail", "1", "-o", "json")
+
+    assert ended.code == 0, ended.stderr
+    told = [line.partition(" | ") for line in ended.stdout.splitlines()]
+    assert [said for _, _, said in told] == ["one", "two", "by ***"]
+    assert {who.startswith("made-") and who.endswith("/main") for who, _, _ in told} == {True}
+    assert sorted(line.partition("-")[0] for line in goes_on.stdout.splitlines()) == [
+        *("data", "prepare")
+    ]
+    assert json.loads(document.stdout)["line"] == "by ***"
+
+
+async def test_who_follows_meets_pods_that_come_later(tmp_path: Path) -> None:
+    made = a_chain(tmp_path / "platform")
+    async with served_cluster(tmp_path, prints=("begun",)) as cluster:
+        words = ("logs", "data", "--follow", "--timeout", "2m", "-C", made.root)
+        async with cluster.typing(*words) as typed:
+            synced = await cluster.roll_out("sync", made.root, "--yes")
+            await cluster.has_said(typed, "prepare-")
+            await cluster.has_said(typed, "data-")
+            deleted = await cluster.roll_out("delete", made.root, "--yes")
+            late = await typed.ran
+
+    assert (synced.code, deleted.code) == (0, 0), synced.stderr + deleted.stderr
+    assert late.code == 0, late.stderr
+    assert late.stdout.count("| begun") == 2

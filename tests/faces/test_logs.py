@@ -9,8 +9,12 @@ import pytest
 
 from tests.faces.test_causes import MIGRATION, events_of
 from tests.faces.test_screen_story import text_of
+from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.inside import Said, typed
+from tidegate.flows.sandbox_home import KUBECONFIG
+from tidegate.flows.serving import serving
+from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import Course
@@ -110,3 +114,23 @@ def test_where_nothing_prints_the_rollout_ends_as_without(
     ran = typed(tmp_path, os.environ, ("sync", str(unit), "--sandbox", "--logs"))
 
     assert ran.code == 0, ran.stderr
+
+
+@pytest.mark.parametrize("job", [MIGRATION, HOOK], ids=["job", "hook"])
+async def test_a_server_is_asked_for_them_as_well(job: str, tmp_path: Path) -> None:
+    """Through the client for real servers: a path of their API, and what it answers."""
+    unit = write_unit(tmp_path / "shop", job=job, login=LOGIN)
+    played = tmp_path / "scenario.yaml"
+    played.write_text(PRINTS)
+    async with serving(make_living(Simulation(scenario=played)), tmp_path, pace=5):
+        ran = await Tidegate(tmp_path).run(
+            *("sync", unit, "--logs", "--yes", "--kubeconfig", tmp_path / KUBECONFIG)
+        )
+
+    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    assert ran.code == 0, ran.stderr
+    assert told == [
+        "Job default/migrate | applying 001",
+        "Job default/migrate | user *** is there",
+        r"Job default/migrate | \x1b[2Jdone",
+    ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.rule_pages import write_files
 from tests.hostile.inside import typed
 
 APP = """\
@@ -113,3 +114,19 @@ def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) ->
     typed(repo / "apps", os.environ, ("lint", "..", *words))
 
     assert known.read_text() == first
+
+
+@pytest.mark.parametrize("verb", ["render", "plan", "simulate"])
+def test_a_values_file_is_told_from_where_the_user_stands(verb: str, tmp_path: Path) -> None:
+    chart = write_files(tmp_path / "chart", {"Chart.yaml": "apiVersion: v2\nname: a\nversion: 1\n"})
+    write_files(tmp_path / "sub", {"prod.yaml": "- a\n", "none.yaml": "\0"})
+    for place, word, told in (
+        (tmp_path, "sub/prod.yaml", "sub/prod.yaml"),
+        (tmp_path / "sub", "../sub/prod.yaml", "prod.yaml"),
+        (tmp_path / "sub", "none.yaml", "none.yaml"),
+        (chart, "../sub/prod.yaml", f"{tmp_path}/sub/prod.yaml"),
+    ):
+        ran = typed(place, {"HOME": str(tmp_path)}, (verb, str(chart), "-f", word))
+
+        assert ran.code == 3
+        assert f"  at {told}\n" in ran.stderr

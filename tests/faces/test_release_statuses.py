@@ -8,7 +8,7 @@ import pytest
 
 from tests.faces.test_statuses import condition, told
 from tests.fakes.kept_sandbox import KeptSandbox, definition
-from tests.fakes.releases import ChartRepository, config_map, helm_release, hook
+from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, helm_release, hook
 from tests.fakes.repositories import Body, namespace
 from tidegate.model.objects import Kind
 from tidegate.model.reading import mapping, mappings, part, text
@@ -142,3 +142,37 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
     assert condition(found, "Remediated") is None
     assert condition(found, "Stalled") is not None
     assert versions(found) == [(1, "failed")]
+
+
+@pytest.mark.parametrize("mode", ["warn", "enabled"])
+def test_a_release_says_what_has_drifted(
+    sandbox: KeptSandbox, shop: ChartRepository, mode: str
+) -> None:
+    shop.put("templates/more.yaml", config_map("more", to="more"))
+    shop.release(driftDetection={"mode": mode})
+    sandbox.sync(shop.root)
+    well = ("False", "NoDriftDetected", "No drift detected for release shop/web.v1")
+    assert condition(own(sandbox), "Drifted") == well
+    ready = condition(own(sandbox), "Ready")
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "new": "one"}})
+    sandbox.delete(CONFIG_MAP, "shop", "more")
+
+    sandbox.sync(shop.root)
+
+    found = (
+        "Cluster state of release shop/web.v1 has drifted from the desired state:\n"
+        "ConfigMap/shop/more removed\n"
+        "ConfigMap/shop/web changed (0 additions, 1 changes, 0 removals)"
+    )
+    warned = ("True", "DriftDetected", found)
+    assert condition(own(sandbox), "Drifted") == (warned if mode == "warn" else well)
+    assert condition(own(sandbox), "Ready") == ready
+    assert ("web", "DriftDetected") in told(sandbox, "shop")
+    assert (("web", "DriftCorrected") in told(sandbox, "shop")) is (mode == "enabled")
+    assert versions(own(sandbox)) == [(1, "deployed")]
+
+    shop.release(driftDetection={"mode": "disabled"})
+    sandbox.sync(shop.root)
+
+    assert condition(own(sandbox), "Drifted") is None
+    assert condition(own(sandbox), "Ready") == ready

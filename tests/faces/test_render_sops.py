@@ -117,7 +117,7 @@ async def test_without_a_key_placeholders_stand_in_and_all_objects_are_there(
 
     ran = await rendered(tidegate, overlay, None, "-o", "names")
 
-    assert ran.code == 3
+    assert ran.code == 0
     assert len(ran.lines) == 3
     assert ran.stderr.count("error[render.sops.key]") == 3
     told = ran.stderr.split()
@@ -174,6 +174,6 @@ async def test_offline_no_key_service_is_asked(tidegate: Tidegate, tmp_path: Pat
 
     assert online.started > 0
     assert offline.started == 0
-    assert (offline.code, offline.stdout) == (3, online.stdout)
+    assert (offline.code, offline.stdout) == (0, online.stdout)
     assert "error[render.sops.offline]" in offline.stderr
     assert "`kms arn:aws:kms:eu:1:key/shop`" in offline.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import stat
@@ -291,6 +292,20 @@ async def test_one_is_up_at_a_time_until_it_is_ended(shell: Shell) -> None:
     assert left == ["log"]
     assert nothing[0] == 5
     assert "no simulated cluster is up" in nothing[1]
+
+
+async def test_programs_are_told_where_it_is_and_what_is_wrong(shell: Shell) -> None:
+    up, again, down, nothing = [
+        await shell.tidegate(word, "-o", "json") for word in ("up", "up", "down", "down")
+    ]
+    told = [json.loads(said) for _, said in (up, again, down, nothing)]
+
+    assert [code for code, _ in (up, again, down, nothing)] == [0, 5, 0, 5]
+    assert [one.get("state", one.get("code")) for one in told] == [
+        *("up", "cluster.sandbox", "ended", "cluster.sandbox")
+    ]
+    assert told[0]["kubeconfig"] == str(shell.home / KUBECONFIG)
+    assert told[0]["address"].startswith("https://127.0.0.1:")
 
 
 @pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGINT])

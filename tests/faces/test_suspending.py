@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces.test_masters import SKIPS, a_controller
+from tests.faces.test_masters import ARGO, SKIPS, a_controller
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION
 from tests.fakes.repositories import (
+    Body,
     Repository,
     application,
     git_repository,
@@ -19,7 +20,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import served_cluster
 from tidegate.model.objects import Kind
-from tidegate.model.reading import part, text
+from tidegate.model.reading import mapping, part, text
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")
@@ -111,3 +112,96 @@ async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path:
     assert ran.code == 0, ran.stderr
     told = "Git itself suspends `Kustomization/flux-system/web`, at clusters/main/web.yaml:1"
     assert f"warning: {told}" in ran.stderr
+
+
+def resumed_flux(own: Body) -> Body | None:
+    """A controller of Flux's that takes up what is no longer suspended."""
+    generation = part(own, "metadata", "generation")
+    is_known = part(own, "status", "observedGeneration") == generation
+    if part(own, "spec", "suspend") is True or is_known:
+        return None
+    condition: Body = {"type": "Ready", "status": "True", "message": "Applied revision: main@1"}
+    status: Body = {
+        "observedGeneration": generation,
+        "lastAppliedRevision": "main@1",
+        "conditions": [condition],
+    }
+    return {"status": status}
+
+
+async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
+    tmp_path: Path,
+) -> None:
+    made = two_layers(tmp_path / "platform")
+    flux = a_controller({"app": "kustomize-controller"})
+    web = kustomization("web", "./web", suspend=True)
+    async with served_cluster(tmp_path, flux, web) as cluster:
+        late = await cluster.run("resume", "ks", "web", "--timeout", "1s", "-C", made.root)
+        await cluster.run("suspend", "ks", "web", "-C", made.root)
+        at_once = await cluster.run("resume", "ks", "web", "--no-wait", "-C", made.root)
+        await cluster.run("suspend", "ks", "web", "-C", made.root)
+        async with cluster.answering(KUSTOMIZATION, resumed_flux):
+            resume = ("resume", "ks", "web", "--timeout", "1m", "-C", made.root)
+            ran = await cluster.run(*resume)
+            document = await cluster.run(*resume, "-o", "json")
+
+    assert late.code == 8, late.stderr
+    assert "✗ context deadline exceeded" in late.stderr
+    assert at_once.code == 0, at_once.stderr
+    assert "◎ waiting" not in at_once.stderr
+    assert ran.code == 0, ran.stderr
+    lines = [line for line in ran.stderr.splitlines() if not line.startswith("◎ it ")]
+    assert lines == [
+        "► resuming kustomization web in flux-system namespace",
+        "✔ kustomization resumed",
+        "◎ waiting for Kustomization reconciliation",
+        "✔ Kustomization web reconciliation completed",
+        "✔ applied revision main@1",
+    ]
+    told = json.loads(document.stdout)
+    assert (told["suspended"], told["state"], told["revision"]) == (False, "done", "main@1")
+
+
+async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_content(
+    tmp_path: Path,
+) -> None:
+    made = two_layers(tmp_path / "platform")
+    made.put("apps/red.yaml", application("red", "web"))
+    before: Body = {**application("red", "web"), "status": {"reconciledAt": "earlier"}}
+    mapping(before, "metadata")["annotations"] = {SKIPS: "true"}
+
+    def answer(own: Body) -> Body | None:
+        if text(own, "metadata", "annotations", SKIPS):
+            return None
+        at = text(own, "status", "reconciledAt")
+        if at == "now":
+            return None
+        health = "Healthy" if at == "soon" else "Progressing"
+        status: Body = {
+            "reconciledAt": "now" if at == "soon" else "soon",
+            "sync": {"status": "Synced"},
+            "health": {"status": health},
+        }
+        return {"status": status}
+
+    async with (
+        served_cluster(tmp_path, a_controller(ARGO), before) as cluster,
+        cluster.answering(APPLICATION, answer, status=False),
+    ):
+        ran = await cluster.run("resume", "app", "red", "--timeout", "1m", "-C", made.root)
+
+    assert ran.code == 0, ran.stderr
+    assert ran.stderr.splitlines()[-2:] == [
+        "✔ Application red reconciliation completed",
+        "✔ Synced, Healthy",
+    ]
+
+
+async def test_where_nobody_goes_on_with_it_that_is_told(tmp_path: Path) -> None:
+    made = two_layers(tmp_path / "platform")
+    async with served_cluster(tmp_path, kustomization("web", "./web", suspend=True)) as cluster:
+        ran = await cluster.run("resume", "ks", "web", "-C", made.root)
+
+    assert ran.code == 0, ran.stderr
+    told = "nobody is at work on `Kustomization/flux-system/web` here"
+    assert f"{told}: `tidegate reconcile kustomization web` rolls it out now" in ran.stderr

@@ -6,16 +6,20 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
+from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.repositories import (
     Repository,
     application,
     git_repository,
+    job,
     kustomization,
     setting,
 )
@@ -57,6 +61,33 @@ async def test_whoever_waits_is_told_what_changes_and_ends_when_all_is_well(tmp_
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stdout.splitlines()[-1].startswith("argocd/red  Synced  ")
     assert at_once.code == 0, at_once.stdout + at_once.stderr
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_whoever_waits_for_a_deletion_or_for_one_resource(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    served: bool,  # noqa: FBT001
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
+    made = one_app(tmp_path / "platform")
+    made.put("red/all.yaml", setting("web"), job("broken", wave=1))
+    wait = ("app", "wait", "red", "-C", made.root, "--timeout", "5s")
+    assert cluster.sync(made.root).code == 4
+
+    whole = cluster.reach(*wait, "--health")
+    part = cluster.reach(*wait, "--resource", ":ConfigMap:web")
+    ill = cluster.reach(*wait, "--resource", "batch:Job:default/broken", "--degraded")
+    nobody = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
+    there = cluster.reach(*wait, "--delete")
+    both = cluster.reach(*wait, "--delete", "--health")
+    assert cluster.run("app", "delete", "red", "-C", made.root, "--sandbox").code == 0
+    gone = cluster.reach(*wait, "--delete")
+
+    assert (whole.code, part.code, ill.code) == (8, 0, 0), part.stderr + ill.stderr
+    assert part.stdout == "argocd/red  Synced  Healthy: Resource is always ready\n"
+    assert "there is no object `:ConfigMap:wob`" in nobody.stderr
+    assert (there.code, both.code, gone.code) == (8, 2, 0), gone.stdout + gone.stderr
 
 
 @pytest.mark.parametrize(
@@ -117,6 +148,30 @@ def test_a_shell_completes_the_names_of_a_repository() -> None:
     ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate reconcile ks m", **asked)
 
     assert (ran.returncode, ran.stdout) == (0, "plain,metrics\n"), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("get ", ["kustomizations", "helmreleases", "sources", "gitrepositories", "all"]),
+        ("get ks m", ["metrics"]),
+        ("get sources ", ["flux-system"]),
+        ("approve s", ["shop"]),
+        ("logs d", ["database"]),
+        ("logs ks/me", ["ks/metrics"]),
+        ("trace dep", ["deployment"]),
+        ("trace deploy ", ["collector", "shop"]),
+        ("jobs rerun ", ["migrate"]),
+    ],
+)
+def test_a_shell_completes_what_each_verb_takes(line: str, told: list[str]) -> None:
+    *words, begun = line.split(" ")
+    shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
+
+    with chdir(PLATFORM):
+        found = shell.get_completions(words, begun)
+
+    assert [one.value for one in found] == told
 
 
 async def test_a_shell_completes_the_names_of_a_cluster_whose_context_is_given(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+import os
+import struct
+import termios
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +18,7 @@ import pytest
 
 from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
+from tests.fakes.tidegate_runs import kubeconfig
 from tests.rollouts.records import StoreRecord
 from tidegate.cli.main import run_words
 from tidegate.engine.drive import Driver
@@ -69,10 +74,31 @@ ACCOUNT: Body = {
 
 
 LAST_TICKET = 10_000
+Opened = AsyncIterator[World]
 
 
 class Killed(BaseException):
     """As a process that is killed: nobody hears of it."""
+
+
+class Screen(io.StringIO):
+    """A terminal of so many columns that nothing can be drawn on."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self._master, self._slave = os.openpty()
+        size = struct.pack("HHHH", 200, columns, 0, 0)
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, size)
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._slave
+
+    def __del__(self) -> None:
+        os.close(self._slave)
+        os.close(self._master)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +117,20 @@ class KeptSandbox:
         served: bool = True,
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
+        behaviours: Sequence[Json] = (),
     ) -> KeptSandbox:
-        """With namespaces of the dialects, their kinds, and `more`; `failing` are Jobs that do."""
+        """With namespaces of the dialects, their kinds, and `more`.
+
+        Jobs that are `failing` fail; `behaviours` are others that a scenario can have.
+        """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
         scenario = home / "scenario.yaml"
-        behaviours: Json = [
+        behaves: list[Json] = [
             {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
         ]
-        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
+        behaves += behaviours
+        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaves}
         scenario.write_bytes(msgspec.json.encode(story))
         workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
         world = make_living(Simulation(scenario=scenario), workers)
@@ -109,15 +140,28 @@ class KeptSandbox:
             workers.update(given)
             return world
 
+        @asynccontextmanager
+        async def open_again(*_: object, workers: dict[str, Worker], **_words: object) -> Opened:
+            yield make_again(Simulation(), workers)
+
         patch.setattr(session, "make_living", make_again)
+        patch.setattr(session, "open_world", open_again)
         patch.setenv("HOME", str(home))
         return cls(world, home)
 
-    def run(self, *words: str | Path) -> Ran:
-        out, err = io.StringIO(), io.StringIO()
+    def run(self, *words: str | Path, room: int | None = None) -> Ran:
+        """In a terminal of so many columns; without columns nobody looks at what it writes."""
+        out, err = io.StringIO() if room is None else Screen(room), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             code = run_words([*map(str, words)])
         return Ran(code, out.getvalue(), err.getvalue(), 0)
+
+    def reach(self, *words: str | Path, room: int | None = None) -> Ran:
+        """The command of somebody to whom it is a real cluster."""
+        login = kubeconfig(self.home, "https://kept.example.com")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KUBECONFIG", str(login))
+            return self.run(*words, room=room)
 
     def sync(self, root: Path, *words: str) -> Ran:
         return self.run("sync", root, "--sandbox", *words)
@@ -169,6 +213,11 @@ class KeptSandbox:
         kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
         ref = Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
         (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
+        assert isinstance(outcome, Done), outcome
+
+    def delete(self, kind: Kind, home: str, name: str) -> None:
+        """Somebody takes an object away."""
+        (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, home, name)))
         assert isinstance(outcome, Done), outcome
 
     def patch(

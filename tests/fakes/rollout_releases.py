@@ -18,7 +18,7 @@ from tidegate.dialect.manifests import read_manifests
 from tidegate.documents import read
 from tidegate.engine.stored import SECRET
 from tidegate.flows.releases import ReleaseBooks
-from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms, SheetHook
+from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms, SheetHook, TrialTerms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order
@@ -28,10 +28,10 @@ from tidegate.plan.build import build_plan
 from tidegate.testing.builders import an_object
 from tidegate.world.facts import Change
 
-EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
+EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade", "test")
 POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
 NAME = UnitId("HelmRelease", "", "default", "web")
-TERMS = ReleaseTerms("web", "default", "default", most=0)
+TERMS = ReleaseTerms("web", "default", "default", most=0, test=TrialTerms(runs=True))
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ReleaseCase:
             for action in actions
             for number, one in enumerate(self.hooks)
             for event in one.events
-            if event.endswith(f"-{action}")
+            if event.endswith(f"-{action}") or event == "test"
         )
 
 
@@ -103,12 +103,12 @@ class Harbourmaster:
         """What an upgrade is made of is known by the revision that it is."""
         records = self.records
         entering = book.intend(to, records, TERMS, NAME.mark)
-        action = entering.action
-        if action is Action.KEEP:
-            last = book.newest(records)
+        action, drift = entering.action, None
+        if action in {Action.KEEP, Action.TEST}:
+            last, drift = book.newest(records), TERMS.drift
             action = Action(last.notes[book.ACTION]) if last is not None else Action.INSTALL
         terms = msgspec.structs.replace(TERMS, action=action)
-        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True)
+        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True, drift=drift)
         unit = Unit(id=NAME, destination=Destination("", "default"), policy=act(policy, terms))
         documents = read("---\n".join(map(_yaml, self.case.texts(to))), "chart")
         wanted = read_manifests(unit, documents, lambda _: True)

@@ -115,15 +115,20 @@ class ServedCluster:
 
 @asynccontextmanager
 async def served_cluster(
-    home: Path, *given: Body, served: bool = True, failing: Sequence[str] = ()
+    home: Path,
+    *given: Body,
+    served: bool = True,
+    failing: Sequence[str] = (),
+    prints: Sequence[str] = (),
 ) -> AsyncIterator[ServedCluster]:
     """With namespaces of the dialects, their kinds if they are `served`, and what is `given`.
 
-    `failing` are Jobs that do.
+    `failing` are Jobs that do. `prints` are lines that each container prints.
     """
-    behaviours: Json = [
+    behaviours: list[Json] = [
         {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
     ]
+    behaviours += [{"effect": "prints", "lines": [*prints]}] if prints else []
     objects: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *given]
     objects += SERVED if served else ()
     scenario = home / "scenario.yaml"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from threading import Thread
 
 from aiohttp import web
 
@@ -21,3 +24,24 @@ async def listening(app: web.Application) -> AsyncIterator[str]:
     finally:
         hang_up(runner)
         await runner.cleanup()
+
+
+@contextmanager
+def listening_beside(app: web.Application) -> Iterator[str]:
+    """The same in a thread of its own, for a test that runs commands in its process."""
+    found: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def listen() -> None:
+        ended = asyncio.Event()
+        async with listening(app) as url:
+            found.set_result((url, asyncio.get_running_loop(), ended))
+            await ended.wait()
+
+    thread = Thread(target=lambda: asyncio.run(listen()))
+    thread.start()
+    url, loop, ended = found.result()
+    try:
+        yield url
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()

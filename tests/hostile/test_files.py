@@ -87,3 +87,27 @@ def test_what_lies_in_a_directory_is_bounded(tmp_path: Path) -> None:
 
         assert ran.code in {0, 3}, verb
         assert "Traceback" not in ran.stderr
+
+
+def test_a_pipe_in_the_place_of_an_overlay_is_not_waited_for(tmp_path: Path) -> None:
+    """Who looked for the line of a missing file waited for somebody to write into it."""
+    app = (
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
+        "metadata: {name: web, namespace: flux-system}\n"
+        "spec: {interval: 5m, prune: true, path: ./web,"
+        " sourceRef: {kind: GitRepository, name: a}}\n"
+    )
+    source = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n"
+        "metadata: {name: a, namespace: flux-system}\n"
+        "spec: {interval: 5m, url: https://git.example.com/a.git}\n"
+    )
+    write_unit(tmp_path / "clusters", app=app, source=source)
+    write_unit(tmp_path / "web", web=config_map("web"))
+    os.mkfifo(tmp_path / "web" / "kustomization.yaml")
+
+    ran = typed(tmp_path, {"HOME": str(tmp_path)}, ("plan", ".", "--offline"))
+
+    assert ran.code == 3
+    assert "it is neither a file nor a directory" in ran.stderr
+    assert ran.stdout.splitlines()[-1] == "what 1 unit brings is not known"

@@ -43,7 +43,7 @@ class Doing:
         self._is_shown = False
 
     @classmethod
-    def on(cls, stream: TextIO, environ: Mapping[str, str], *, quiet: bool = False) -> Self:
+    def on(cls, stream: TextIO | None, environ: Mapping[str, str], *, quiet: bool = False) -> Self:
         """Silent in a pipe, and where it is asked to be `quiet`."""
         return cls(stream if can_draw(stream, environ) and not quiet else None)
 

@@ -11,7 +11,7 @@ MEANINGS = {
     4: "a gate did not open, or something did not come up",
     5: "the cluster does not answer, or says no",
     6: "the rollout gave way to another one of the same unit",
-    7: "standard output or a run record could not be written: a full disk, a reader that has gone",
+    7: "a reader has gone, a disk is full, or the machine has no files or memory left",
     8: "`--timeout` was over, or a program that was asked did not come to an end",
     10: "there is something to do, with `plan --exit-code`",
     130: "somebody stopped it: Ctrl-C, or its terminal was closed",

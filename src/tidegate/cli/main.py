@@ -12,6 +12,7 @@ import locale
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from typing import NoReturn
 
 import click
@@ -19,14 +20,14 @@ import click
 from tidegate.cli.saying import (
     CLOSED,
     forget,
-    say_document,
+    say_error,
     say_lines,
     speak_json,
     speaks_json,
     unheard,
 )
 from tidegate.errors import OutputError, Place, TidegateError, errors_of
-from tidegate.report.places import forget_trees, seen_error
+from tidegate.report.places import forget_trees
 
 COLLECTS_AFTER = (100_000, 50, 100)
 """With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage.
@@ -183,7 +184,14 @@ def _show_bug(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is None and error.errno in NOT_WRITTEN:
         forget(sys.stdout)
         return _show_unheard(unheard(error.errno))
-    return _say(f"{''.join(traceback.format_exception(error))}\n{A_BUG}", BUG)
+    return _show_spent(error) or _say(f"{''.join(traceback.format_exception(error))}\n{A_BUG}", BUG)
+
+
+def _show_spent(error: Exception) -> int:
+    """What a machine has nothing left of. Gives 0 where that is not what is wrong."""
+    from tidegate.cli.exhaustion import spent_errors  # noqa: PLC0415 - only where it happens
+
+    return _show_all(spent_errors(error))
 
 
 def _usage(error: click.ClickException) -> str:
@@ -202,14 +210,19 @@ def _last_words(error: BaseException) -> str:
 
 
 def _show_group(group: ExceptionGroup[Exception]) -> int:
-    """Several errors of ours, by place; anything else in there is a bug."""
+    """Several errors of ours, by place; anything else in there is a bug, or the machine's."""
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
-        return _say(f"{''.join(traceback.format_exception(group))}\n{A_BUG}", BUG)
-    errors = sorted(errors_of(ours), key=lambda error: (error.where or NOWHERE, error.code))
-    for error in errors:
+        return _show_bug(group)
+    return _show_all(errors_of(ours)) or INPUT
+
+
+def _show_all(errors: Iterable[TidegateError]) -> int:
+    """Each once, by place. Gives the largest of their codes."""
+    told = sorted(errors, key=lambda error: (error.where or NOWHERE, error.code))
+    for error in told:
         _show(error)
-    return max((error.exit_code for error in errors), default=INPUT)
+    return max((error.exit_code for error in told), default=0)
 
 
 def _wants_json(arguments: list[str]) -> bool:
@@ -222,13 +235,7 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _show(error: TidegateError) -> int:
-    """The one place where errors are told."""
-    told = seen_error(error)
-    if not speaks_json():
-        return _say(str(told), error.exit_code)
-    where = str(told.where) if told.where else None
-    document = {"code": told.code, "severity": "error", "sentence": told.problem}
-    say_document({**document, "where": where, "why": "", "fix": told.hint})
+    say_error(error)
     return error.exit_code
 
 

@@ -86,7 +86,8 @@ def sync_by_argo(named: list[NamedObject], families: tuple[Family, ...], told: G
 
 def refresh_by_argo(called: str, told: Given, *, hard: bool) -> None:
     """Have a live Argo CD compare an Application again; where none is alive, nobody has to."""
-    named = find_named(find_families(told["place"], told), NOUNS["application"], (called,))
+    families = find_families(told["place"], told)
+    named = find_named(families, NOUNS["application"], (called,), home=told["home"])
 
     async def ask() -> None:
         async with open_session(target_of(told), setting_of(told)) as session:

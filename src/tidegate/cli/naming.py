@@ -32,6 +32,9 @@ LABELS = (
         "-l", "--selector", "labels", default="", help="Only those with these labels, as kubectl."
     ),
 )
+HOME = click.option(
+    "-n", "--namespace", "home", default="", help="Only those of this namespace; else of any."
+)
 ALL = click.option("--all", "every", is_flag=True, help="All of them.")
 OF_A_PATH = frozenset(
     [
@@ -61,7 +64,7 @@ def units_like(
     own = [one for one in verb.params if one.name in OF_A_PATH]
 
     def named(
-        names: tuple[str, ...], place: str, labels: str, *, every: bool, **said: object
+        names: tuple[str, ...], place: str, labels: str, home: str, *, every: bool, **said: object
     ) -> int:
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, or -l SELECTOR, or --all")
@@ -70,11 +73,11 @@ def units_like(
         families = find_families(place, cast("Given", given))
         doing.clear()
         if first is not None:
-            meant = find_meant(families, kinds, names, labels)
+            meant = find_meant(families, kinds, names, labels, home)
             done = first(meant, families, cast("Given", given))
             if done is not None:
                 return done
-        given["units"] = name_units(families, names, labels, kinds)
+        given["units"] = name_units(families, names, labels, kinds, home)
         code: int = verb.callback(**given) if verb.callback else 0
         return code
 
@@ -116,7 +119,7 @@ def of_flux(verb: click.Command, told: str) -> type[click.Group]:
 
 
 def _naming_options() -> list[click.Parameter]:
-    bare = takes((PLACE, *LABELS, ALL))(click.Command("bare"))
+    bare = takes((PLACE, HOME, *LABELS, ALL))(click.Command("bare"))
     return list(reversed(bare.params))
 
 
@@ -132,17 +135,25 @@ def find_families(place: str, told: Given) -> tuple[Family, ...]:
 
 
 def find_meant(
-    families: Sequence[Family], kinds: Sequence[str], names: tuple[str, ...], labels: str
+    families: Sequence[Family],
+    kinds: Sequence[str],
+    names: tuple[str, ...],
+    labels: str = "",
+    home: str = "",
 ) -> list[NamedObject]:
     """The units and sources that are meant. Raises WordsError where none is."""
     from tidegate.flows.named import find_named  # noqa: PLC0415 - only when a verb runs
 
     kinds, names = split_source(kinds, names)
-    return find_named(families, kinds, names, labels)
+    return find_named(families, kinds, names, labels, home)
 
 
 def name_units(
-    families: Sequence[Family], names: tuple[str, ...], labels: str, kinds: Sequence[str]
+    families: Sequence[Family],
+    names: tuple[str, ...],
+    labels: str,
+    kinds: Sequence[str],
+    home: str = "",
 ) -> tuple[str, ...]:
     """The identities of the units that are meant. Raises WordsError where nobody is.
 
@@ -153,10 +164,10 @@ def name_units(
     from tidegate.flows.units import unit_rows  # noqa: PLC0415
 
     if kinds == NOUNS["source"]:
-        meant = find_meant(families, kinds, names, labels)
+        meant = find_meant(families, kinds, names, labels, home)
         return takers_of([one.id for one in meant], families)
     units = [row.unit for row in unit_rows(families)]
-    chosen = choose_units(units, kinds, names, labels)
+    chosen = choose_units(units, kinds, names, labels, home)
     if not names and not labels and len(chosen) == sum(bool(one.id.kind) for one in units):
         return ()
     return tuple(str(one.id) for one in chosen)

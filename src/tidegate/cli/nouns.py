@@ -23,7 +23,8 @@ NOUNS = {
     "kustomization": ("Kustomization",),
     "source": tuple(SOURCE_WORDS.values()),
 }
-UNITS = tuple(kind for noun, kinds in NOUNS.items() if noun != "source" for kind in kinds)
+UNIT_NOUNS = {noun: kinds for noun, kinds in NOUNS.items() if noun != "source"}
+UNITS = tuple(kind for kinds in UNIT_NOUNS.values() for kind in kinds)
 """The kinds of units that have an object of their own."""
 ALIASES = {
     "app": "application",

@@ -7,10 +7,18 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.naming import ALL, LABELS, PLACE, naming_argument
+from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, naming_argument
 from tidegate.cli.nouns import NOUNS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
+WAITING = (
+    click.option(
+        "--wait/--no-wait",
+        default=None,
+        help="Wait for a live controller to come up with it; of one it is waited for anyway.",
+    ),
+    options.timeout,
+)
 TITLES = {
     "application": "Applications",
     "helmrelease": "HelmReleases",
@@ -24,7 +32,8 @@ def pausing(noun: str, *, suspends: bool) -> click.Command:
     verb = "suspend" if suspends else "resume"
     short = {"kustomization": "ks", "helmrelease": "hr", "application": "app"}.get(noun, noun)
 
-    @takes((PLACE, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
+    @takes((PLACE, HOME, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
+    @takes(() if suspends else WAITING)
     @options.text_or_json
     def run(names: tuple[str, ...], *, every: bool, **told: Unpack[Given]) -> int:
         from tidegate.cli.suspending import pause  # noqa: PLC0415 - only when a verb runs

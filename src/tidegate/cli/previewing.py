@@ -32,7 +32,7 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
         options.say_notes(one.notes)
         if json:
             named = target_names(told, target)
-            document = plan_out(one.plan, one.differences, one.refused, named)
+            document = plan_out(one.plan, one.differences, one.refused, named, one.unknown)
             hand_out(msgspec.json.encode(document).decode())
             continue
         if len(previews) > 1:
@@ -46,7 +46,7 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
 def _show_plan(one: Preview) -> None:
     """In colours and with signs where somebody looks at it."""
     ability = ability_of(sys.stdout, os.environ)
-    rows = plan_rows(one.plan, one.differences, one.refused, signs=ability.live)
+    rows = plan_rows(one.plan, one.differences, one.refused, len(one.unknown), signs=ability.live)
     if ability.live:
         Outlet(sys.stdout).write_rows(rows, colours=ability.colours)
         return

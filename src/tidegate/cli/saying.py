@@ -15,7 +15,15 @@ from typing import TextIO
 
 import click
 
-from tidegate.errors import OutputError, escaped, escaped_lines, harmless, without_user
+from tidegate.errors import (
+    OutputError,
+    TidegateError,
+    escaped,
+    escaped_lines,
+    harmless,
+    without_user,
+)
+from tidegate.report.places import seen_error
 
 CLOSED = "output.closed"
 _SPEECH = {"json": False}
@@ -43,6 +51,17 @@ def speak_json(is_wanted: bool) -> None:  # noqa: FBT001 - it is all that is sai
 
 def speaks_json() -> bool:
     return _SPEECH["json"]
+
+
+def say_error(error: TidegateError) -> None:
+    """The one place where errors are told."""
+    told = seen_error(error)
+    if not speaks_json():
+        say_lines(str(told), err=True)
+        return
+    where = str(told.where) if told.where else None
+    document = {"code": told.code, "severity": "error", "sentence": told.problem}
+    say_document({**document, "where": where, "why": "", "fix": told.hint})
 
 
 def note(sentence: str, *, severity: str = "note") -> None:

@@ -8,14 +8,18 @@ from tidegate.cli import options
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.consent import say_target
 from tidegate.cli.doing import say_first
+from tidegate.cli.exits import CODES
 from tidegate.cli.naming import find_families, find_meant
 from tidegate.cli.nouns import NOUNS
 from tidegate.cli.running import run
 from tidegate.cli.saying import note, say
 from tidegate.cli.unit_options import Given
+from tidegate.flows.controllers import PATIENCE, Answered, await_resumed
 from tidegate.flows.named import NamedObject
-from tidegate.flows.session import open_session
-from tidegate.flows.suspending import Suspended, suspend
+from tidegate.flows.session import Session, open_session
+from tidegate.flows.suspending import Suspended, masters_of, suspend
+from tidegate.model.event import Result
+from tidegate.model.unit import UnitId
 
 DEEDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}
 
@@ -26,24 +30,56 @@ def pause(noun: str, names: tuple[str, ...], told: Given, *, every: bool, suspen
     if sum(map(bool, (names, told["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
     families = find_families(told["place"], told)
-    named = find_meant(families, NOUNS[noun], names, told["labels"])
+    named = find_meant(families, NOUNS[noun], names, told["labels"], told["home"])
     doing.clear()
     say_target(told)
 
-    async def paused() -> list[Suspended]:
+    async def paused() -> tuple[list[Suspended], list[Answered]]:
         async with open_session(target_of(told), setting_of(told)) as session:
             found = []
             for one in named:
                 _say(f"► {DEEDS[suspends][0]} {_title(one)}", told)
                 found.append(await suspend(one, session, suspends=suspends))
                 _say(f"✔ {one.id.kind.lower()} {DEEDS[suspends][1]}", told)
-            return found
+            return found, [] if suspends else await _await_resumed(found, told, session)
 
-    found = run(paused())
-    options.show(told["output"], [_document(one, suspends=suspends) for one in found], ())
+    found, answers = run(paused())
+    heard = {one.id: one for one in answers}
+    documents = [_document(one, heard.get(one.named.id), suspends=suspends) for one in found]
+    options.show(told["output"], documents, ())
     for one in found:
         _note(one, suspends=suspends)
-    return 0
+    return CODES[Result.PASSED if all(one.is_done for one in answers) else Result.FAILED]
+
+
+async def _await_resumed(resumed: list[Suspended], told: Given, session: Session) -> list[Answered]:
+    """Wait for controllers that go on with what was resumed: of one always, of several if asked.
+
+    Where none is alive, nobody goes on with it by itself, and that is told.
+    """
+    alive = await masters_of(resumed, session)
+    goes_on = {one.named.id: (one.named.id.cluster, one.named.id.kind) in alive for one in resumed}
+    for one in resumed:
+        name = one.named.id
+        if not goes_on[name] and not one.by_git:
+            note(f"nobody is at work on `{name}` here: `tidegate {_deed(name)}` rolls it out now")
+    wished = told["wait"]
+    if not (len(resumed) == 1 if wished is None else wished):
+        return []
+    within = told["timeout"] or PATIENCE
+    return [
+        await await_resumed(one.living, session, lambda line: _say(line, told), within)
+        for one in resumed
+        if one.living is not None and goes_on[one.named.id]
+    ]
+
+
+def _deed(name: UnitId) -> str:
+    """What rolls a unit out now, or those that take from a source."""
+    if name.kind == "Application":
+        return f"app sync {name.name}"
+    noun = next(noun for noun, kinds in NOUNS.items() if name.kind in kinds)
+    return f"reconcile {noun} {name.name}"
 
 
 def _title(named: NamedObject) -> str:
@@ -63,9 +99,11 @@ def _note(one: Suspended, *, suspends: bool) -> None:
         )
 
 
-def _document(one: Suspended, *, suspends: bool) -> dict[str, object]:
+def _document(one: Suspended, heard: Answered | None, *, suspends: bool) -> dict[str, object]:
     name = one.named.id
+    answer = {} if heard is None else heard.document
     return {
+        **answer,
         "kind": name.kind,
         "namespace": name.namespace,
         "name": name.name,

@@ -85,6 +85,7 @@ class Given(TypedDict, total=False):
     yes: bool
     engine: str
     timeout: Ms | None
+    wait: bool | None
     logs: bool
     pace: float | None
     until: Ms
@@ -156,15 +157,16 @@ NARROWING = (
         help="What generators of ApplicationSets find that ask a server elsewhere.",
     ),
 )
+NAMESPACE = click.option(
+    "-n",
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="Where objects go that name no namespace.",
+)
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
-    click.option(
-        "-n",
-        "--namespace",
-        default="default",
-        show_default=True,
-        help="Where objects go that name no namespace.",
-    ),
+    NAMESPACE,
 )
 UNIT = (
     *NAMING,

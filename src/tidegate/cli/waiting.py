@@ -6,16 +6,17 @@ from contextlib import aclosing
 
 import msgspec
 
+from tidegate.cli import options
 from tidegate.cli.asking import in_found, pointed_of
 from tidegate.cli.exits import CODES
 from tidegate.cli.naming import find_families, name_units
-from tidegate.cli.saying import note, say
+from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Given
 from tidegate.errors import LateError
 from tidegate.flows.entering import Found
 from tidegate.flows.following import each_change, places_of
 from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStanding, read_standings
+from tidegate.flows.standing import UnitStanding, is_gone, narrow_standings, read_standings
 from tidegate.model.event import Result
 from tidegate.model.moment import format_duration
 from tidegate.model.reading import part, text
@@ -25,20 +26,34 @@ ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
 
 class DesiredState(msgspec.Struct, frozen=True):
-    """What an Application is to be like; of healths any that is wanted will do."""
+    """What an Application is to be like; of healths any that is wanted will do.
+
+    `resources`: these of it alone. `gone`: it is to be deleted.
+    """
 
     synced: bool = False
     rests: bool = False
     healths: frozenset[Health] = frozenset()
+    resources: tuple[str, ...] = ()
+    gone: bool = False
 
     @classmethod
-    def of(cls, *, sync: bool, operation: bool, healths: frozenset[Health]) -> DesiredState:
+    def of(
+        cls,
+        *,
+        sync: bool,
+        operation: bool,
+        healths: frozenset[Health],
+        resources: tuple[str, ...] = (),
+    ) -> DesiredState:
         """What is said; where nothing is, all that `argocd app wait` waits for."""
         if not (sync or operation or healths):
-            return cls(synced=True, rests=True, healths=frozenset({Health.HEALTHY}))
-        return cls(synced=sync, rests=operation, healths=healths)
+            sync, operation, healths = True, True, frozenset({Health.HEALTHY})
+        return cls(synced=sync, rests=operation, healths=healths, resources=resources)
 
-    def holds(self, one: UnitStanding) -> bool:
+    async def holds(self, one: UnitStanding, session: Session) -> bool:
+        if self.gone:
+            return await is_gone(one, session)
         is_well = not self.healths or one.verdict.health in self.healths
         return (one.is_synced or not self.synced) and is_well and (_rests(one) or not self.rests)
 
@@ -58,7 +73,7 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
     """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
     kinds = ("Application",)
     families = find_families(told["place"], told)
-    units = told["units"] = name_units(families, names, told["labels"], kinds)
+    units = told["units"] = name_units(families, names, told["labels"], kinds, told["home"])
     known: dict[str, tuple[str, Health]] = {}
 
     async def ask(session: Session, found: Found) -> Result:
@@ -68,12 +83,13 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
                 standings = await read_standings(found, families, session)
                 meant = [one for one in standings if one.unit.id.kind in kinds]
                 meant = [one for one in meant if not units or str(one.unit.id) in units]
+                meant = narrow_standings(meant, wanted.resources)
                 lost = [one for one in meant if wanted.is_lost(_before(known, one), one)]
-                _tell(meant, known)
+                _tell(meant, known, told["output"])
                 if lost:
                     note(f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}")
                     return Result.FAILED
-                left = [one for one in meant if not wanted.holds(one)]
+                left = [one for one in meant if not await wanted.holds(one, session)]
                 if not left:
                     return Result.PASSED
         raise _late(left, told)
@@ -86,7 +102,7 @@ def _before(known: dict[str, tuple[str, Health]], one: UnitStanding) -> Health |
     return before[1] if before else None
 
 
-def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]]) -> None:
+def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]], output: str) -> None:
     """A line for each that is not as it was."""
     for one in standings:
         name, sync = str(one.unit.id), "Synced" if one.is_synced else "OutOfSync"
@@ -94,7 +110,14 @@ def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]]) -
             continue
         known[name] = (sync, one.verdict.health)
         why = f": {one.verdict.sentence}" if one.verdict.sentence else ""
-        say(f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}")
+        line = f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}"
+        document = {
+            "unit": name,
+            "synced": one.is_synced,
+            "health": one.verdict.health.value,
+            "sentence": one.verdict.sentence,
+        }
+        options.show(output, [document], [line])
 
 
 def _late(left: list[UnitStanding], told: Given) -> LateError:

@@ -14,9 +14,9 @@ FALLBACK = (80, 24)
 Size = Callable[[], tuple[int, int]]
 
 
-def can_draw(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether somebody looks at it, and the cursor can be moved."""
-    return stream.isatty() and environ.get("TERM", "") not in {"", "dumb"}
+def can_draw(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Whether somebody looks at it, and the cursor can be moved. A stream may be closed."""
+    return stream is not None and stream.isatty() and environ.get("TERM", "") not in {"", "dumb"}
 
 
 def room_on(stream: TextIO) -> int | None:

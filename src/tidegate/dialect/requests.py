@@ -60,19 +60,45 @@ def requesting(stamp: str) -> Body:
 
 def heard_from_flux(own: Body, stamp: str) -> Heard:
     """What has become of a request: it counts when it was taken up, and all of it is current."""
+    if text(own, "status", "lastHandledReconcileAt") != stamp:
+        return Heard(RequestState.PENDING, "it has not taken up the request")
+    return _current(own)
+
+
+def _current(own: Body) -> Heard:
+    """How far a controller of Flux's has come with the object as it is."""
     ready = _condition(own, "Ready")
     message = text(ready, "message")
     stalled = _condition(own, "Stalled")
     generation = number(own, "metadata", "generation")
     is_late = number(own, "status", "observedGeneration", default=generation) < generation
-    if text(own, "status", "lastHandledReconcileAt") != stamp:
-        return Heard(RequestState.PENDING, "it has not taken up the request")
-    if text(stalled, "status") == "True":
+    if text(stalled, "status") == "True" and not is_late:
         return Heard(RequestState.FAILED, text(stalled, "message") or message)
     is_under_way = text(_condition(own, "Reconciling"), "status") == "True"
     if is_late or is_under_way or text(ready, "status") != "True":
         return Heard(RequestState.PENDING, message or "it is reconciled")
     return Heard(RequestState.DONE, message, revision_of(own))
+
+
+def heard_resumed(own: Body, before: Body) -> Heard:
+    """What has become of a unit or a source that was resumed; `before`: as it was until then.
+
+    Argo CD says when it looked last. It need not be content where nobody lets it sync by itself.
+    """
+    if text(own, "kind") != APPLICATION:
+        return _current(own)
+    status = mapping(own, "status")
+    is_same = status.get("reconciledAt") == part(before, "status", "reconciledAt")
+    if is_same and is_suspended(before):
+        return Heard(RequestState.PENDING, "it has not looked at it again")
+    sync, health = text(status, "sync", "status"), text(status, "health", "status")
+    automated = part(own, "spec", "syncPolicy", "automated")
+    is_automated = isinstance(automated, dict) and automated.get("enabled") is not False
+    is_content = (sync, health) == ("Synced", "Healthy")
+    is_busy = part(own, "operation") is not None
+    if is_busy or (is_automated and not is_content):
+        return Heard(RequestState.PENDING, f"{sync}, {health}")
+    return Heard(RequestState.DONE, f"{sync}, {health}", text(status, "sync", "revision"))
 
 
 def revision_of(own: Body) -> str:

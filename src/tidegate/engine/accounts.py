@@ -34,6 +34,7 @@ class Story(msgspec.Struct):
     reason: str = ""
     sentence: str = ""
     by_gate: bool = False
+    by_test: bool = False
     gating: set[str] = msgspec.field(default_factory=set)
     """Its steps whose gates were begun."""
     busy: bool = False
@@ -68,12 +69,14 @@ def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
         reason=story.reason,
         sentence=story.sentence,
         by_gate=story.by_gate,
+        by_test=story.by_test,
         is_known=unit.unit.id not in site.settings.left_out,
         retries=max((unit.attempts, *(step.attempts for step in unit.steps))),
         waits_for=waits_for(unit),
         objects=(*_objects(site, unit, story), *story.extra),
         release=unit.unit.policy.release,
         entries=site.ledgers.entries(unit.unit.id),
+        is_kept=unit.unit.policy.drift is not None,
         remedied=unit.is_rescued if unit.has_rescues else None,
     )
 
@@ -192,6 +195,7 @@ def _object(site: Site, step: StepRun, run: ItemRun, verdict: Verdict | None) ->
         health=verdict.health if live and verdict and verdict.checked else None,
         sentence=run.waits or trouble,
         body=item.body if live is None else live.body,
+        drift=run.drift,
     )
 
 

@@ -97,6 +97,7 @@ class Chronicle:
         elif event.told is Told.STEP_FAILED and not story.reason:
             story.reason, story.sentence = event.reason, event.sentence
             story.by_gate = event.step in story.gating
+            story.by_test = self._site.steps[event.step].tests
         if not self._site.holds.has(name):
             return
         if not story.operated:

@@ -200,7 +200,7 @@ class Deeds:
             if step.unit in site.holds.lost:
                 return words.Checked(step.id, trouble=LOST)
             return (yield from self._check(command))
-        unentered = yield from self._announce(step, command.failure, writes=writes)
+        unentered = yield from self._announce(step, command.ended, writes=writes)
         if unentered is not None:
             return words.Checked(step.id, trouble=unentered)
         for spot in spots:
@@ -217,7 +217,7 @@ class Deeds:
         return (yield from self._site.take(unit))
 
     def _announce(
-        self, step: Step, failure: EntryEnd | None, *, writes: bool
+        self, step: Step, ended: EntryEnd | None, *, writes: bool
     ) -> Errand[words.Trouble | None]:
         """Say what begins, and which hooks are about to be made: who comes after us knows by that.
 
@@ -226,7 +226,7 @@ class Deeds:
         site = self._site
         unentered = None
         if writes:
-            unentered = yield from site.ledgers.begin(step, failure, site.world.now())
+            unentered = yield from site.ledgers.begin(step, ended, site.world.now())
         if unentered is not None:
             return unentered
         hold, before = site.holds[step.unit], site.holds[step.unit].record.entries

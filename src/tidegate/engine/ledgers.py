@@ -3,11 +3,17 @@
 What is entered is not known here: a bookkeeper makes it of what is there. A ledger is read before a
 rollout; what begins is entered before the first object is written, by whoever holds the unit, and
 how it ended behind the last gate. Who is killed in between is known by the entry that is open.
+
+    begun ── objects ── ended ── tests ── reviewed
+
+Where a unit is tested, its entry ends before the first test begins, and how the tests went is
+entered behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -41,6 +47,8 @@ class _OpenLedger(msgspec.Struct):
     entering: Entering = msgspec.field(default_factory=lambda: Entering(Action.KEEP))
     begun: bool = False
     ended: bool = False
+    tests: bool = False
+    """It has ended, and is tested."""
     remedies: bool = False
     """What is entered is about a failure."""
     tried: bool = False
@@ -101,22 +109,38 @@ class Ledgers:
         book = self._books.get(step.unit)
         if book is None:
             return False
-        is_failure = book.is_open and not book.remedies
-        return is_failure if step.rescues else book.tried and not book.begun
+        if step.rescues:
+            return book.is_open and not book.remedies
+        if step.tests:
+            return not book.tests
+        return book.tried and not book.begun
 
-    def begin(self, step: Step, failure: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
+    def begin(self, step: Step, ended: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
         """Enter what begins, unless that is done; what keeps us from it.
 
-        `failure`: how the unit has failed, where the step is there for that.
+        `ended`: how the unit came out, where the step stands behind that.
         """
         book = self._books.get(step.unit)
         if book is None:
             return None
-        if failure is None:
+        if ended is None:
             begins = self._begin_anew(book, now)
+        elif step.tests:
+            begins = self._begin_tests(book, ended, now)
         else:
-            begins = self._begin_remedy(book, failure, now)
+            begins = self._begin_remedy(book, ended, now)
         return (yield from acting_as(_identity(book), begins))
+
+    def _begin_tests(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
+        """Enter that all of it is brought, before it is tested."""
+        if book.tests or not book.entering.is_due:
+            return None
+        if book.entering.action is not Action.TEST:
+            trouble = yield from self._end(book, ended, now)
+            if trouble is not None:
+                return trouble
+        book.begun = book.ended = book.tests = True
+        return None
 
     def _begin_remedy(
         self, book: _OpenLedger, failure: EntryEnd, now: Ms
@@ -124,11 +148,11 @@ class Ledgers:
         """Enter how it has failed, and what is done about that."""
         if not book.is_open or book.remedies:
             return None
-        trouble = yield from self._end(book, failure, now)
+        trouble = yield from self._come_out(book, failure, now)
         if trouble is not None:
             return trouble
         book.entering = book.keeper.intend_remedy(book.unit.id, book.entries)
-        book.begun, book.ended, book.remedies = False, False, True
+        book.begun, book.ended, book.tests, book.remedies = False, False, False, True
         return (yield from self._begin(book, now)) if book.entering.is_due else None
 
     def _begin_anew(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
@@ -157,9 +181,9 @@ class Ledgers:
         ended = remedied if book.remedies else failure
         trouble = None
         if ended is not None:
-            trouble = yield from acting_as(_identity(book), self._end(book, ended, now))
+            trouble = yield from acting_as(_identity(book), self._come_out(book, ended, now))
         book.entering = Entering(Action.KEEP)  # until it is looked at again
-        book.begun, book.ended, book.remedies = False, False, False
+        book.begun, book.ended, book.tests, book.remedies = False, False, False, False
         book.tried = True
         return trouble
 
@@ -168,12 +192,21 @@ class Ledgers:
     ) -> Errand[Trouble | None]:
         """Enter how it ended; also what has begun, where nothing had to be written for it."""
         book = self._books.get(unit)
-        if book is None or book.ended or not book.entering.is_due:
+        if book is None or not book.entering.is_due or (book.ended and not book.tests):
             return None
         ended = remedied if book.remedies else ended
         if not (book.begun or book.entering.goes_on or ended.passed):
             return None  # nothing of it was begun
-        return (yield from acting_as(_identity(book), self._end(book, ended, now)))
+        return (yield from acting_as(_identity(book), self._come_out(book, ended, now)))
+
+    def _come_out(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
+        """Enter how it ended, or how its tests went where it is brought."""
+        if not book.tests and book.entering.action is not Action.TEST:
+            return (yield from self._end(book, ended, now))
+        review = partial(book.keeper.review, book.unit.id, ended=ended, now=now)
+        trouble = yield from self._enter(book, lambda: review(book.entries, book.entering))
+        book.tests = book.tests and trouble is not None
+        return trouble
 
     def _begin(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
         keeper, name, wanted = book.keeper, book.unit.id, book.entering
@@ -197,12 +230,21 @@ class Ledgers:
             trouble = yield from self._begin(book, now)
             if trouble is not None:
                 return trouble
-        trouble = None
+        end, name = book.keeper.end, book.unit.id
+        trouble = yield from self._enter(
+            book, lambda: end(name, book.entries, book.entering, ended, now)
+        )
+        book.ended = trouble is None
+        return trouble
+
+    def _enter(
+        self, book: _OpenLedger, writes: Callable[[], Iterable[Write]]
+    ) -> Errand[Trouble | None]:
+        """Write what follows from the entries there are; those are read again if others wrote."""
+        trouble: Trouble | None = None
         for _ in range(TRIES):
-            writes = book.keeper.end(book.unit.id, book.entries, book.entering, ended, now)
-            trouble = yield from self._write_all(book, writes)
+            trouble = yield from self._write_all(book, writes())
             if trouble is None:
-                book.ended = True
                 return None
             refused = yield from self._read_entries(book)
             if refused is not None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.account import UnitAccount
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
@@ -47,7 +48,7 @@ class Means(Protocol):
         """The plan with what lives added to it: names, and deletions."""
         ...
 
-    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
+    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
         """The plan without the hooks of these units, which have nothing else to do."""
         ...
 
@@ -76,6 +77,14 @@ class Means(Protocol):
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         """Who has changed what of the fields we wrote; empty: nobody has."""
+        ...
+
+    def is_exempt(self, item: Item, live: Body | None) -> bool:
+        """Whether it says itself that nobody shall look what others have changed of it."""
+        ...
+
+    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
+        """What others have changed of it; None: nothing but whose fields they are."""
         ...
 
     def owner(self, body: Body) -> str:
@@ -153,6 +162,18 @@ class Bookkeeper(Protocol):
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
     ) -> tuple[Write, ...]:
         """What is written behind its last gate, one after another."""
+        ...
+
+    def review(
+        self,
+        unit: UnitId,
+        entries: Sequence[Live],
+        entering: Entering,
+        *,
+        ended: EntryEnd,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        """What is written behind its tests, where it had ended before them."""
         ...
 
 

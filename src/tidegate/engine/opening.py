@@ -175,8 +175,11 @@ def complete(
     _begin_anew(site, plan)
     examined = _examined(site, plan)
     due = [*_due(site, examined), *_entering(site, plan)]
-    idle = {unit.id for unit in plan.units if unit.id not in due or _is_kept(site, unit.id)}
+    kept = {unit.id for unit in plan.units if _is_entering(site, unit.id, Action.KEEP)}
+    idle = {unit.id for unit in plan.units if unit.id not in due} | kept
     plan = site.means.without_hooks(plan, idle) if idle else plan
+    tested = {unit.id for unit in plan.units if _is_entering(site, unit.id, Action.TEST)}
+    plan = site.means.without_hooks(plan, tested, but_tests=True) if tested else plan
     settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
     plan = site.means.without_settled(plan, settled)
     plan = _with_remedies(site, plan)
@@ -201,10 +204,14 @@ def _with_remedies(site: Site, plan: Plan) -> Plan:
     )
 
 
-def _is_kept(site: Site, unit: UnitId) -> bool:
-    """Whether nothing is entered of a unit: what is put back of it is no rollout that has hooks."""
+def _is_entering(site: Site, unit: UnitId, action: Action) -> bool:
+    """Whether this is what is entered of a unit.
+
+    Where it is nothing, what is put back of it is no rollout that has hooks; where it is how its
+    tests went, it has no others.
+    """
     entering = site.ledgers.entering(unit)
-    return entering is not None and entering.action is Action.KEEP
+    return entering is not None and entering.action is action
 
 
 def _entering(site: Site, plan: Plan) -> list[UnitId]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Event
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -58,13 +59,17 @@ class Compared(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives; `fixed` and `replaces` as found then."""
+    """One object of a step, compared with what lives; `fixed` and `replaces` as found then.
+
+    `drift`: what others have changed, where that is what its unit is looked at for.
+    """
 
     spot: Spot
     stand: Stand
     live: Written | None = None
     fixed: tuple[str, ...] = ()
     replaces: bool = False
+    drift: ObjectDrift | None = None
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
@@ -264,12 +269,13 @@ class Refresh(msgspec.Struct, frozen=True):
 class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet.
 
-    `failure`: how its unit has failed, where the step is there for that. `enters`: its unit has one
-    of the slots of its group, and keeps it until it has come to its end.
+    `ended`: how what its unit enters into a ledger came out, where the step stands behind that: it
+    tests it, or is there for its failure. `enters`: its unit has one of the slots of its group, and
+    keeps it until it has come to its end.
     """
 
     step: str
-    failure: EntryEnd | None = None
+    ended: EntryEnd | None = None
     enters: bool = False
 
 

@@ -15,6 +15,7 @@ from tidegate.engine.means import Body, Draft
 from tidegate.errors import foreign
 from tidegate.flows.jq import Jq
 from tidegate.model.change import Difference, Fate
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.ignoring import Ignored
 from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit
 from tidegate.model.policy import Order
@@ -65,6 +66,20 @@ def who_changed(unit: PlannedUnit, item: Item, live: Body, jq: Jq, seal: str) ->
     named = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return f"was changed by {foreign(_last_writer(live, unit.policy.manager))}: {named}{more}"
+
+
+def find_drift(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq) -> ObjectDrift | None:
+    """What others have changed of an object of a unit; None where no field differs."""
+    if live is None:
+        return ObjectDrift("was deleted", is_gone=True)
+    fields = find_difference(unit, item, live, jq).fields
+    if not fields:
+        return None
+    added = sum(not one.before for one in fields)
+    removed = sum(not one.after for one in fields)
+    changed = len(fields) - added - removed
+    sentence = who_changed(unit, item, live, jq, "")
+    return ObjectDrift(sentence, added=added, changed=changed, removed=removed)
 
 
 def _last_writer(live: Body, manager: str) -> str:

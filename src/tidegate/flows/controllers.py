@@ -20,6 +20,7 @@ from tidegate.dialect.requests import (
     SyncWish,
     heard_from_argo,
     heard_from_flux,
+    heard_resumed,
     is_refreshed,
     is_suspended,
     refreshing,
@@ -151,9 +152,28 @@ async def _reconciled(
 ) -> Heard:
     say(f"◎ waiting for {asked.id.kind} reconciliation")
     heard = await _wait(asked, lambda own: heard_from_flux(own, stamp), session, say, within)
-    deed = "fetched" if asked.id.kind in SOURCES else "applied"
-    _end(heard, f"{deed} revision {heard.revision}" if heard.revision else heard.sentence, say)
+    _end_reconciled(asked, heard, say)
     return heard
+
+
+def _end_reconciled(asked: LivingObject, heard: Heard, say: Say) -> None:
+    deed = "fetched" if asked.id.kind in SOURCES else "applied"
+    is_told = heard.revision and asked.id.kind != "Application"
+    _end(heard, f"{deed} revision {heard.revision}" if is_told else heard.sentence, say)
+
+
+async def await_resumed(resumed: LivingObject, session: Session, say: Say, within: Ms) -> Answered:
+    """Wait until a controller has come up with what was resumed; it is given as it was before.
+
+    Raises LateError.
+    """
+    say(f"◎ waiting for {resumed.id.kind} reconciliation")
+    before = resumed.body
+    heard = await _wait(resumed, lambda own: heard_resumed(own, before), session, say, within)
+    if heard.state is RequestState.DONE:
+        say(f"✔ {resumed.id.kind} {resumed.id.name} reconciliation completed")
+    _end_reconciled(resumed, heard, say)
+    return Answered(resumed.id, heard)
 
 
 def _end(heard: Heard, said: str, say: Say) -> None:

@@ -12,13 +12,13 @@ from tidegate.flows.journal import Remembered, forget_unit, read_journal
 from tidegate.flows.leaving import find_contents
 from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
-from tidegate.flows.planning import make_plan
-from tidegate.flows.reading import Read
+from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.reading import Read, error_of
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
-from tidegate.model.finding import Finding
+from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Plan, items_of
@@ -98,12 +98,22 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
         raise ExceptionGroup("not rendered", faults)
     planned = await make_plan(found.one, session, rules=TIDEGATE, ends=True)
     units = {one.manifests.unit.id: one for one in planned.read}
+    _refuse_unread(found, planned)
     order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
     ends = {name: await plan_deletion(units[name], session) for name in reversed(order)}
     parts = [(units[name].manifests, one.due_plan) for name, one in ends.items()]
     plan = join_deletions(parts)
     contents = await find_contents(plan, session)
     return Deletions(plan, tuple(ends.values()), planned.findings, contents)
+
+
+def _refuse_unread(found: Found, planned: Planned) -> None:
+    """Raise where it is not known what units bring, with all that is wrong with them."""
+    if planned.unread:
+        told = dict.fromkeys((*found.findings, *planned.findings))
+        wrong = [error_of(one) for one in told if one.severity is Severity.ERROR]
+        problem = f"nothing is deleted: it is not known what `{planned.unread[0]}` has brought"
+        raise ExceptionGroup("not read", [*wrong, PlanError("plan.faults", problem)])
 
 
 async def plan_deletion(read: Read, session: Session) -> Deletion:

@@ -18,7 +18,7 @@ from tidegate.health.since import moment_in
 from tidegate.model.objects import Json, Ref, Spot, identity
 from tidegate.model.plan import Item, Plan, Step, items_of
 from tidegate.model.reading import mappings, number, text
-from tidegate.plan.rerun import is_run, rerun, runs_in
+from tidegate.plan.rerun import is_run, rerun, runs_in, units_behind
 from tidegate.report.jobs import JobRow
 from tidegate.report.rollout.names import name_step
 
@@ -78,9 +78,11 @@ async def plan_rerun(session: Session, found: Found, name: str) -> Rerunning:
         refuse_unknown(prepared, keeps_going=False, takes_broken_seals=False)
     plan = prepared.planned.plan
     step, item = _called(plan, name)
-    unit = next(one for one in plan.units if one.id == step.unit)
-    remembered = await read_journal(unit, session.world)
-    narrowed = rerun(plan, step, item.ref, remembered.journal.done)
+    done = {
+        unit.id: (await read_journal(unit, session.world)).journal.done
+        for unit in units_behind(plan, step)
+    }
+    narrowed = rerun(plan, step, item.ref, done)
     return Rerunning(replace(prepared.planned, plan=narrowed), item.ref)
 
 

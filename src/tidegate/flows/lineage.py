@@ -105,7 +105,7 @@ class Lineage(msgspec.Struct, frozen=True):
                 note = ", ".join(filter(None, (one.note, node.note)))
                 children.append(TreeNode(node.name, note, node.children))
             elif not compact:
-                children.append(TreeNode(_name(one.ref), one.note))
+                children.append(TreeNode(name_of(one.ref), one.note))
         state = "suspended" if self.units[name].suspended else ""
         return TreeNode(str(name), state, tuple(children))
 
@@ -324,5 +324,6 @@ def _status(live: Body) -> str:
     return f"{sync}, {health}" if sync else ""
 
 
-def _name(ref: Ref) -> str:
+def name_of(ref: Ref) -> str:
+    """As `flux tree` calls an object."""
     return "/".join(one for one in (ref.kind.name, ref.namespace, ref.name) if one)

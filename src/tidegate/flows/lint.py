@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
+from tidegate.files import read_whole
 from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
@@ -253,20 +253,31 @@ def _with_baseline(report: LintReport, asking: Asking, places: LintPlaces) -> Li
 
 def _text_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         problem = f"this baseline cannot be read: {error.strerror}"
         hint = "`--update-baseline` writes it"
         raise FileError("file.baseline", problem, where=Place(str(path)), hint=hint) from None
 
 
-@cache
-def page_of(code: str) -> str:
-    """The page of a rule. Raises a WordsError where there is none."""
+class RulePage(msgspec.Struct, frozen=True):
+    """What there is to say of a rule; `page` is Markdown."""
+
+    code: str
+    title: str
+    severity: str
+    why: str
+    fix: str
+    page: str
+
+
+def page_of(code: str) -> RulePage:
+    """All of a rule. Raises a WordsError where there is none."""
     rule = RULES.get(code.upper()) or RULES.get(READ_AS.get(code, ""))
     if rule is None:
         problem = f"there is no rule `{code}`"
         hint = f"there are {', '.join(RULES)}"
         raise WordsError("words.rule", problem, hint=hint)
     page = resources.files("tidegate.lint") / "pages" / f"{rule.id}.md"
-    return page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    return RulePage(rule.id, rule.title, rule.severity.value, rule.why, rule.fix, text)

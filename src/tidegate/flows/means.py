@@ -8,6 +8,7 @@ from functools import cache
 import msgspec
 
 from tidegate.dialect.argo.permits import refuse_object
+from tidegate.dialect.flux.notes import is_undetected
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
 from tidegate.dialect.units import is_own_kind
@@ -16,6 +17,7 @@ from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
     draft_of,
     find_difference,
+    find_drift,
     is_forced,
     patch_to_adopt,
     seal_written,
@@ -29,6 +31,7 @@ from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
 from tidegate.model.change import Fate
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
@@ -103,6 +106,13 @@ class Craft(msgspec.Struct, frozen=True):
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         return who_changed(unit, item, live, self.jq, seal)
 
+    def is_exempt(self, item: Item, live: Body | None) -> bool:
+        wanted: Body = msgspec.json.decode(item.body)
+        return any(map(is_undetected, (wanted, live or {})))
+
+    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
+        return find_drift(unit, item, live, self.jq)
+
     def owner(self, body: Body) -> str:
         return owner_of(body, self.owner_label)
 
@@ -115,8 +125,8 @@ class Craft(msgspec.Struct, frozen=True):
         ]
         return prune_units(named, stale)
 
-    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
-        return without_hooks(plan, units)
+    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
+        return without_hooks(plan, units, but_tests=but_tests)
 
     def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
         return without_settled(plan, settled)

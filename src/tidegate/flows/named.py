@@ -38,10 +38,17 @@ class NamedObject(msgspec.Struct, frozen=True):
 
 
 def find_named(
-    families: Iterable[Family], kinds: Sequence[str], names: Sequence[str] = (), labels: str = ""
+    families: Iterable[Family],
+    kinds: Sequence[str],
+    names: Sequence[str] = (),
+    labels: str = "",
+    home: str = "",
 ) -> list[NamedObject]:
-    """Those of these kinds that have the names, or the labels. Raises WordsError where none has."""
-    return choose_units(all_named(families), kinds, names, labels)
+    """Those of these kinds that have the names, or the labels. Raises WordsError where none has.
+
+    `home`: the namespace that they are in; empty where any will do.
+    """
+    return choose_units(all_named(families), kinds, names, labels, home)
 
 
 def all_named(families: Iterable[Family]) -> list[NamedObject]:

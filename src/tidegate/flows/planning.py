@@ -14,6 +14,7 @@ from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.checks import settle_checks
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
+from tidegate.flows.keeping import is_kept
 from tidegate.flows.projects import (
     closed_for_good,
     find_holds,
@@ -62,6 +63,12 @@ class Planned(msgspec.Struct, frozen=True):
     @property
     def notes(self) -> tuple[TidegateError, ...]:
         return tuple(dict.fromkeys(note for one in self.read for note in one.notes))
+
+    @property
+    def unread(self) -> tuple[UnitId, ...]:
+        """Units at fault of which it is not known what they bring."""
+        read = {one.manifests.unit.id for one in self.read}
+        return tuple(one for one in self.faults if one not in read)
 
     def unsound(self, *, takes_broken_seals: bool) -> dict[UnitId, str]:
         """By unit, why what it renders to may be previewed and not applied."""
@@ -166,14 +173,20 @@ def _acting(member: Member) -> Policy:
     action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
     acting = act(policy, msgspec.structs.replace(policy.release, action=action))
     ignores = policy.release.ignores
-    if not ignores or not isinstance(rendered, Rendered) or not rendered.is_known:
+    if not ignores or not is_kept(member):
         return acting
     return msgspec.structs.replace(acting, ignores=ignores, keeps_ignored=True)
 
 
 def _unbound(unit: Unit) -> Unit:
-    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    """The unit without what its project says of syncs; what it may touch stays as it is.
+
+    The end of a release has a time of its own.
+    """
     policy = msgspec.structs.replace(unit.policy, windows=())
+    if policy.release is not None:
+        timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
+        policy = run_by(timed, policy.semantics)
     return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 

@@ -52,8 +52,13 @@ class _Applying(msgspec.Struct):
     tries: int = 0
 
 
-async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> list[Happening]:
-    """Everything that happens up to `until`, from the moment when all files are applied at once."""
+async def play(
+    files: Sequence[Path], simulation: Simulation, *, until: Ms, home: str = DEFAULT
+) -> list[Happening]:
+    """Everything that happens up to `until`, from the moment when all files are applied at once.
+
+    `home`: the namespace of objects that name none.
+    """
     documents = [document for path in files for document in read_objects(path)]
     if not documents:
         problem = "there is no object to apply"
@@ -63,7 +68,7 @@ async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> l
     (catalogue,) = await ask(world, Kinds())
     served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
     cluster_wide = cluster_wide_kinds(served, documents)
-    writes = [_write_of(document, cluster_wide) for document in documents]
+    writes = [_write_of(document, cluster_wide, home) for document in documents]
     kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
     given = await _given(world, kinds)
     discretion = Discretion.about((document.body, ()) for document in documents)
@@ -109,7 +114,7 @@ def read_objects(path: Path) -> tuple[Document, ...]:
     return documents
 
 
-def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:
+def _write_of(document: Document, cluster_wide: set[tuple[str, str]], home: str) -> Write:
     body = document.body
     metadata = body.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
@@ -118,7 +123,7 @@ def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:
         problem = "this is not an object: it needs apiVersion, kind and metadata.name"
         raise DocumentError("documents.incomplete", problem, where=document.place)
     has_none = (kind.group, kind.name) in cluster_wide
-    namespace = "" if has_none else str(known.get("namespace", DEFAULT))
+    namespace = "" if has_none else str(known.get("namespace") or home)
     ref = Ref(kind, namespace, str(known["name"]))
     return Write(verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager="kubectl")
 

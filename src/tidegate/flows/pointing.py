@@ -49,6 +49,8 @@ from tidegate.render.scratch import scratch_directory
 from tidegate.report.places import prefer_tree
 from tidegate.source.semver import read_range, read_version
 
+ANYWHERE = "/"
+"""The root of what a user names: it may lie wherever it is."""
 PACKED_CHART = ".tgz"
 STDIN, STDIN_FILE = "-", "stdin/stdin.yaml"
 USUAL = frozenset(
@@ -253,15 +255,13 @@ def _layers(words: Words) -> tuple[Layer, ...]:
 
 
 def _content(name: str, path: str) -> FileParameter:
-    place = Path(path).resolve()
-    return FileParameter(name, place.name, root=str(place.parent))
+    return FileParameter(name, str(Path(path).resolve()), root=ANYWHERE)
 
 
 def _values(text: str) -> ValuesFile | ValuesAddress:
     if text.lower().startswith(("https://", "http://")):
         return ValuesAddress(text)
-    place = Path(text).resolve()
-    return ValuesFile(place.name, root=str(place.parent))
+    return ValuesFile(str(Path(text).resolve()), root=ANYWHERE)
 
 
 @contextmanager

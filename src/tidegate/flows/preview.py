@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from tidegate.engine.means import Body
 from tidegate.engine.reach.writing import read_body
 from tidegate.errors import Place, TidegateError
-from tidegate.flows.comparing import find_difference, is_replaced
+from tidegate.flows.comparing import KEPT, find_difference, is_replaced
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
 from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import read_journal
+from tidegate.flows.jq import Jq
+from tidegate.flows.keeping import minding_drift
 from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.planning import make_plan
 from tidegate.flows.refusals import find_refusals
@@ -23,10 +25,12 @@ from tidegate.flows.session import Session
 from tidegate.flows.suspended import with_suspended
 from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
+from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, own_items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -47,6 +51,8 @@ class Preview(msgspec.Struct, frozen=True):
     """What Git says, whatever lives."""
     refused: int = 0
     """How many objects the cluster would not take."""
+    unknown: tuple[UnitId, ...] = ()
+    """Units of which nothing can be said: they could not be read."""
     contents: tuple[TidegateError, ...] = ()
     """Of the notes, those about what goes along and is others'."""
 
@@ -96,7 +102,8 @@ async def preview_with_lives(
     families: Sequence[Family], session: Session, resources: tuple[str, ...] = ()
 ) -> LivePreview:
     """A plan beside what lives; nobody is asked whether it would be taken."""
-    planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
+    families, world = minding_drift(families), session.world
+    planned = await make_plan(families, session, resources, TIDEGATE)
     planned = planned if resources else await with_ends(planned, session)
     plan = await with_prunes(planned.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
@@ -113,7 +120,7 @@ async def preview_with_lives(
     found = {
         spot: _fate_of_leaving(item, unit)
         if item.deed is Deed.DELETE
-        else find_difference(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
+        else _fate(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
         for spot, (item, unit) in owners.items()
     }
     for spot, (item, _) in owners.items():
@@ -122,7 +129,14 @@ async def preview_with_lives(
     contents = await find_contents(plan, session)
     notes = (*planned.notes, *contents)
     told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
-    return LivePreview(told, lives)
+    return LivePreview(replace(told, unknown=planned.unread), lives)
+
+
+def _fate(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str) -> Difference:
+    """What becomes of an object; what others have changed may be theirs."""
+    if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
+        return KEPT
+    return find_difference(unit, item, live, jq, seal)
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -20,7 +20,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Logs, Selection
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Listed, Outcome, Said
+from tidegate.world.facts import Invalid, Listed, Missing, Outcome, Said, is_refusal
 
 OFTEN = Ms(SECOND)
 JOB = Kind("batch", "v1", "Job")
@@ -56,6 +56,49 @@ class _LogPage(msgspec.Struct):
         return [line[:LONGEST] for line in new]
 
 
+class LogReader:
+    """Reads containers again and again, and hands out each line once.
+
+    `tail`: of a container that is met, only so many lines of what it has printed; 0 are all.
+    `unread`: what could not be read, by pod and container, and why.
+    """
+
+    def __init__(self, world: Exchange, tail: int = 0) -> None:
+        self._world = world
+        self._pages: dict[tuple[str, str], _LogPage] = {}
+        self.tail = tail
+        self.unread: dict[str, str] = {}
+
+    async def read(self, pod: Live, status: Body, cluster: str) -> list[str]:
+        """What a container has printed since; of a run before this one, the rest."""
+        name, restarts = text(status, "name"), number(status, "restartCount")
+        is_new = (pod.uid, name) not in self._pages
+        page = self._pages.setdefault((pod.uid, name), _LogPage())
+        asked = Logs(ref=pod.ref, container=name)
+        lines: list[str] = []
+        if restarts > page.run:
+            before = msgspec.structs.replace(asked, previous=True)
+            lines += page.turn(await self._ask(before, cluster))
+            page.run, page.told = restarts, 0
+        outcome = await self._ask(asked, cluster)
+        if is_refusal(outcome) and not isinstance(outcome, Invalid | Missing):
+            self.unread[f"{pod.ref.name}/{name}"] = outcome.message
+        lines += page.turn(outcome)
+        return lines[-self.tail :] if is_new and self.tail else lines
+
+    async def _ask(self, request: Logs, cluster: str) -> Outcome:
+        (outcome,) = await ask(self._world, request, cluster=cluster, within=PATIENCE)
+        return outcome
+
+
+def container_statuses(pod: Body) -> list[Body]:
+    """Of all its containers, those that come before the others first."""
+    return [
+        *mappings(pod, "status", "initContainerStatuses"),
+        *mappings(pod, "status", "containerStatuses"),
+    ]
+
+
 class PrintedLogs(Beside):
     """Reads what runs, and tells each line once."""
 
@@ -66,7 +109,7 @@ class PrintedLogs(Beside):
         self._running: dict[_PodRun, None] = {}
         self._ended: dict[_PodRun, None] = {}
         """What must be read once more."""
-        self._pages: dict[tuple[str, str], _LogPage] = {}
+        self._reader = LogReader(world)
 
     def hear(self, event: Event) -> None:
         """Something runs from now on, or has come to its end."""
@@ -104,34 +147,15 @@ class PrintedLogs(Beside):
             if ref.kind == JOB
             else Selection(POD, ref.namespace, fields=f"metadata.name={ref.name}")
         )
-        (found,) = await self._ask(run, List(wanted, MOST_PODS))
+        asked = List(wanted, MOST_PODS)
+        (found,) = await ask(self.world, asked, cluster=run.cluster, within=PATIENCE)
         for live in found.items if isinstance(found, Listed) else ():
             pod: Body = msgspec.json.decode(live.body)
-            for status in (
-                *mappings(pod, "status", "initContainerStatuses"),
-                *mappings(pod, "status", "containerStatuses"),
-            ):
-                await self._follow(run, live, status)
-
-    async def _follow(self, run: _PodRun, pod: Live, status: Body) -> None:
-        """What a container has printed since; of a run before this one, the rest."""
-        name, restarts = text(status, "name"), number(status, "restartCount")
-        page = self._pages.setdefault((pod.uid, name), _LogPage())
-        asked = Logs(ref=pod.ref, container=name)
-        lines: list[str] = []
-        if restarts > page.run:
-            before = msgspec.structs.replace(asked, previous=True)
-            (rest,) = await self._ask(run, before)
-            lines += page.turn(rest)
-            page.run, page.told = restarts, 0
-        (outcome,) = await self._ask(run, asked)
-        for line in (*lines, *page.turn(outcome)):
-            who = f"{pod.ref.name}/{name}"
-            self._tell(self._event(run, who, line))
+            for status in container_statuses(pod):
+                who = f"{live.ref.name}/{text(status, 'name')}"
+                for line in await self._reader.read(live, status, run.cluster):
+                    self._tell(self._event(run, who, line))
 
     def _event(self, run: _PodRun, who: str, line: str) -> Event:
         now, told = self.world.now(), Told.LOG_PRINTED
         return Event(now, told, run.step, run.ref, reason=who, sentence=line, cluster=run.cluster)
-
-    async def _ask(self, run: _PodRun, request: List | Logs) -> tuple[Outcome, ...]:
-        return await ask(self.world, request, cluster=run.cluster, within=PATIENCE)

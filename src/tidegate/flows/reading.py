@@ -94,12 +94,13 @@ async def find_more(reading: ReadUnits, session: Session) -> tuple[Finding, ...]
     findings, _ = await find_refusals(build_plan(met, (), budget=budget), session)
     if not reading.errors:
         return findings
-    more = [_error_of(one) for one in findings if one.severity is Severity.ERROR]
+    more = [error_of(one) for one in findings if one.severity is Severity.ERROR]
     placed = [*SourceFiles(session.tree).placed(reading.errors), *more]
     raise placed[0] if len(placed) == 1 else ExceptionGroup("objects are at fault", placed)
 
 
-def _error_of(finding: Finding) -> PlanError:
+def error_of(finding: Finding) -> PlanError:
+    """A finding, where it keeps a verb from its work."""
     hint = finding.why or finding.fix
     return PlanError(finding.code, finding.sentence, where=finding.where, hint=hint)
 

@@ -29,7 +29,7 @@ from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.ended_releases import read_records
 from tidegate.flows.planning import Planned
-from tidegate.flows.remedies import record_text, roll_back, sheet_text, uninstall
+from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart, inside_chart
 from tidegate.flows.rendering.outcome import attempt_all, raise_all
@@ -117,10 +117,12 @@ class ReleaseBooks(msgspec.Struct):
     ) -> Fragment | None:
         terms = self.terms[failing.unit.id]
         remedy, records = terms.acting.remedy, _records(entries)
-        if entering.action is Action.UNINSTALL or remedy is None:
+        if entering.action is Action.UNINSTALL:
             return None
+        if remedy is None:
+            return clean_up(failing, terms) if terms.acting.cleans else None
         if remedy is Action.ROLLBACK:
-            target = book.rollback_target(records, entering.number)
+            target = book.rollback_target(records, entering.number, terms)
             return None if target is None else roll_back(failing, terms, target)
         sheet = self.sheets.get(failing.unit.id)
         mine = next((one for one in records if one.number == entering.number), None)
@@ -131,9 +133,12 @@ class ReleaseBooks(msgspec.Struct):
         return None
 
     def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        records, remedy = _records(entries), self.terms[unit].acting.remedy
-        is_end = remedy is Action.UNINSTALL
-        return book.intend_end(records) if is_end else book.intend_rollback(records)
+        records, terms = _records(entries), self.terms[unit]
+        if terms.acting.remedy is None:
+            return Entering(Action.KEEP)
+        if terms.acting.remedy is Action.UNINSTALL:
+            return book.intend_end(records)
+        return book.intend_rollback(records, terms)
 
     def begin(
         self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
@@ -162,6 +167,19 @@ class ReleaseBooks(msgspec.Struct):
             told = book.remove(records, self.terms[unit], ended=ended, now=now)
         else:
             told = book.end(records, entering=entering, ended=ended, now=now)
+        return tuple(self._writes(unit, entries, told, now))
+
+    def review(
+        self,
+        unit: UnitId,
+        entries: Sequence[Live],
+        entering: Entering,
+        *,
+        ended: EntryEnd,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        terms = self.terms[unit]
+        told = book.review(_records(entries), terms, entering=entering, ended=ended)
         return tuple(self._writes(unit, entries, told, now))
 
     def _writes(
@@ -212,7 +230,7 @@ async def make_releases(
         asked = {
             name: _sheet(name, one, one.release, workshop if describes else None)
             for name, one in wanted.items()
-            if one.release is not None and not one.is_known
+            if one.release is not None and one.known is None
         }
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))

@@ -66,6 +66,17 @@ def uninstall(
     return _rescuing(build_deletion(wanted, lives.values(), budget=budget))
 
 
+def clean_up(failing: FailingUnit, terms: ReleaseTerms) -> Fragment:
+    """Delete what was not there before, and what the release has made therefore."""
+    unit = Unit(
+        id=failing.unit.id,
+        destination=Destination(failing.unit.cluster, terms.namespace),
+        policy=failing.unit.policy,
+    )
+    made = [one for one in _brought(failing) if failing.find(one.ref) is None]
+    return _rescuing(build_deletion(Manifests(unit=unit), made, budget=budget))
+
+
 def _together(texts: Iterable[str]) -> str:
     return "".join(f"---\n{one}\n" for one in texts if one.strip())
 

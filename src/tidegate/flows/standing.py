@@ -7,33 +7,42 @@ from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
+from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.preview import NOTHING
 from tidegate.flows.session import Session
-from tidegate.flows.status import ObjectStatus, read_status, worst_of
+from tidegate.flows.status import ObjectStatus, read_plan_status, worst_of
 from tidegate.flows.units import unit_rows
 from tidegate.model.labels import Requirement, SelectorError, read_labels
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Plan
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
-from tidegate.model.verdict import Verdict
+from tidegate.model.verdict import Health, Verdict
+from tidegate.plan.selection import choose
 
 Body = dict[str, Json]
 
 
 class UnitStanding(msgspec.Struct, frozen=True):
-    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
+    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects.
+
+    `plan`: that of all units which were looked at together.
+    """
 
     unit: Unit
     wave: int | None = None
     own: Body = msgspec.field(default_factory=dict)
     live: Body = msgspec.field(default_factory=dict)
     objects: tuple[ObjectStatus, ...] = ()
+    plan: Plan = NOTHING
 
     @property
     def is_synced(self) -> bool:
@@ -52,7 +61,8 @@ async def read_standings(
     `families`: those of the whole repository, which know the waves and the own objects of all.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    for one in await read_status(found.one, session):
+    stands = await read_plan_status(found.one, session)
+    for one in stands.objects:
         if one.unit is not None:
             objects.setdefault(one.unit, []).append(one)
     names = {one.unit.id for one in found.members}
@@ -65,10 +75,37 @@ async def read_standings(
             own.get(row.unit.id, {}),
             live.get(row.unit.id, {}),
             tuple(objects.get(row.unit.id, ())),
+            stands.plan,
         )
         for row in unit_rows(families)
         if row.unit.id in names
     ]
+
+
+def narrow_standings(
+    standings: Sequence[UnitStanding], resources: Sequence[str]
+) -> list[UnitStanding]:
+    """With those objects alone that are named, as `GROUP:KIND:[NAMESPACE/]NAME`.
+
+    Raises PlanError where a name fits none.
+    """
+    if not resources:
+        return [*standings]
+    meant = choose((each.ref for one in standings for each in one.objects), resources)
+    found = (
+        replace(one, objects=tuple(each for each in one.objects if each.ref in meant))
+        for one in standings
+    )
+    return [one for one in found if one.objects]
+
+
+async def is_gone(one: UnitStanding, session: Session) -> bool:
+    """Whether a unit is deleted: its own object, and what it has brought or all record of it."""
+    if one.live:
+        return False
+    if all(each.verdict.health is Health.MISSING for each in one.objects):
+        return True
+    return not (await read_unit_journal(one.unit, session)).secrets
 
 
 def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
@@ -141,21 +178,22 @@ One = TypeVar("One", bound=Called)
 
 
 def choose_units(
-    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str
+    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str, home: str = ""
 ) -> list[One]:
-    """Those of these kinds that are named, or that labels select.
+    """Those of these kinds, in this namespace or in any, that are named, or that labels select.
 
     Raises WordsError where there is none: whoever goes on with nobody would go on with all.
     """
-    among = [one for one in units if one.id.kind in kinds]
+    among = [one for one in units if one.id.kind in kinds and home in {"", one.id.namespace}]
+    there = f"in namespace `{foreign(home)}`" if home else "here"
     wanted = read_selector(labels)
     if names:
-        found = (_called(name, kinds, among) for name in names)
+        found = (_called(name, kinds, among, there) for name in names)
         return [*{one.id: one for one in found}.values()]
     chosen = [one for one in among if all(each.holds(dict(one.labels)) for each in wanted)]
     if not chosen:
         having = f" with the labels `{foreign(labels)}`" if labels else ""
-        problem = f"there is no {' or '.join(kinds)} here{having}"
+        problem = f"there is no {' or '.join(kinds)} {there}{having}"
         raise WordsError("words.unit", problem, hint="`tidegate units` shows all")
     return chosen
 
@@ -169,14 +207,16 @@ def read_selector(labels: str) -> tuple[Requirement, ...]:
         raise WordsError("words.selector", problem) from None
 
 
-def _called(name: str, kinds: Sequence[str], among: Sequence[One]) -> One:
+def _called(name: str, kinds: Sequence[str], among: Sequence[One], there: str) -> One:
     """The one of this name, which may have its namespace before it."""
     found = [one for one in among if _is_called(one.id, name)]
     if not found:
-        raise _unknown(name, kinds, among)
+        raise _unknown(name, kinds, among, there)
     if len(found) > 1:
         problem = f"several are called `{foreign(name)}`: {', '.join(str(one.id) for one in found)}"
-        raise WordsError("words.unit", problem, hint="write one of these identities")
+        raise WordsError(
+            "words.unit", problem, hint="write one of these identities, or -n NAMESPACE"
+        )
     return found[0]
 
 
@@ -185,8 +225,8 @@ def _is_called(unit: UnitId, name: str) -> bool:
     return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
 
 
-def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called]) -> WordsError:
+def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called], there: str) -> WordsError:
     near = get_close_matches(name, [one.id.name for one in among], n=1)
     guess = f"did you mean `{near[0]}`? " if near else ""
-    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` here"
+    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` {there}"
     return WordsError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")

@@ -12,7 +12,7 @@ from tidegate.flows.preview import preview_with_lives
 from tidegate.flows.session import Session
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref, Spot
-from tidegate.model.plan import Plan, Step, own_items_of
+from tidegate.model.plan import Plan, PlannedUnit, Step, own_items_of
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import ask
@@ -40,12 +40,24 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     """Git has it no longer."""
 
 
+class PlanStatus(msgspec.Struct, frozen=True):
+    """A plan, with the deletions that are due, and how its objects stand, in its order."""
+
+    plan: Plan
+    objects: list[ObjectStatus]
+
+
 async def read_status(families: Sequence[Family], session: Session) -> list[ObjectStatus]:
     """All objects of units, in the order of the plan."""
+    return (await read_plan_status(families, session)).objects
+
+
+async def read_plan_status(families: Sequence[Family], session: Session) -> PlanStatus:
+    """The same, and the plan, which knows the hooks, too."""
     found, lives = await preview_with_lives(families, session)
     verdicts = await _judge_all(found.plan, lives, session)
     _judge_units(found.plan, verdicts)
-    return [
+    objects = [
         ObjectStatus(
             spot.ref,
             step.wave,
@@ -58,22 +70,34 @@ async def read_status(families: Sequence[Family], session: Session) -> list[Obje
         for step in found.plan.steps
         for spot in _kept(step)
     ]
+    return PlanStatus(found.plan, objects)
 
 
 async def _judge_all(plan: Plan, lives: dict[Spot, bytes], session: Session) -> dict[Spot, Verdict]:
-    """A verdict for each object that lives; those that scripts judge are asked for together."""
-    craft, now = session.craft, session.world.now()
+    """A verdict for each object that lives."""
     units = {unit.id: unit for unit in plan.units}
+    living = (
+        (spot, units[step.unit], msgspec.json.decode(lives[spot]))
+        for step in plan.steps
+        for spot in _kept(step)
+        if spot in lives
+    )
+    return await judge_bodies(living, session)
+
+
+async def judge_bodies(
+    living: Iterable[tuple[Spot, PlannedUnit, Body]], session: Session
+) -> dict[Spot, Verdict]:
+    """A verdict for each, by the rules of its unit; what scripts judge is asked for together."""
+    craft, now = session.craft, session.world.now()
     verdicts: dict[Spot, Verdict] = {}
     scripted: list[tuple[Spot, Body, Local]] = []
-    for step in plan.steps:
-        for spot in (spot for spot in _kept(step) if spot in lives):
-            body: Body = msgspec.json.decode(lives[spot])
-            work = craft.script(units[step.unit], body, now)
-            if work is None:
-                verdicts[spot] = craft.judge(units[step.unit], body, now)
-            else:
-                scripted.append((spot, body, work))
+    for spot, unit, body in living:
+        work = craft.script(unit, body, now)
+        if work is None:
+            verdicts[spot] = craft.judge(unit, body, now)
+        else:
+            scripted.append((spot, body, work))
     outcomes = await ask(session.world, *(work for *_, work in scripted))
     for (spot, body, work), outcome in zip(scripted, outcomes, strict=True):
         verdicts[spot] = craft.scripted(work, outcome, body)

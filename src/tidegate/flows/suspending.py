@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,6 +18,7 @@ from tidegate.engine.suspensions import suspension, suspension_ref
 from tidegate.errors import Place
 from tidegate.flows.controllers import LivingObject, patch_object
 from tidegate.flows.looking import look_at
+from tidegate.flows.masters import find_alive
 from tidegate.flows.named import NamedObject
 from tidegate.flows.session import Session
 from tidegate.model.objects import Json, Kind, Ref
@@ -32,8 +34,8 @@ Body = dict[str, Json]
 class Suspended(msgspec.Struct, frozen=True):
     """What became of a unit or a source that was suspended, or resumed.
 
-    `living`: its own object; None where only a record of ours says it. `by_git`: Git itself
-    suspends it, so that the next rollout does so again.
+    `living`: its own object as it was; None where only a record of ours says it. `by_git`: Git
+    itself suspends it, so that the next rollout does so again.
     """
 
     named: NamedObject
@@ -51,6 +53,14 @@ async def suspend(named: NamedObject, session: Session, *, suspends: bool) -> Su
     if living is None or not suspends:
         await _record(named.id, session, suspends=suspends)
     return Suspended(named, living, is_suspended(named.own))
+
+
+async def masters_of(resumed: Sequence[Suspended], session: Session) -> frozenset[tuple[str, str]]:
+    """The clusters and kinds whose controllers go on with what was resumed."""
+    places = {(one.named.id.cluster, one.named.id.kind) for one in resumed if one.living}
+    known = sorted(one for one in places if one[0] in session.target.contexts)
+    alive, _ = await find_alive(known, session)
+    return frozenset(alive)
 
 
 async def _record(name: UnitId, session: Session, *, suspends: bool) -> None:

@@ -10,6 +10,7 @@ from tidegate.errors import PlanError
 from tidegate.flows.entering import Found, find_in, refuse_unnamed
 from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import forget_unit
+from tidegate.flows.keeping import minding_drift
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import refuse_unsound
@@ -35,6 +36,7 @@ async def prepare(
     """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
     left_out = found.at_fault if keeps_going else None
     families, unseen = await with_suspended(found.one, session)
+    families = minding_drift(families)
     planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_ends(planned, session)

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+import msgspec
+
 from tidegate.dialect.requests import source_of
 from tidegate.errors import foreign
 from tidegate.flows.entering import Found
 from tidegate.flows.evidence import EVENT, Background, read_logs, told_at
+from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.lineage import Lineage, is_kind, read_lineage
 from tidegate.flows.looking import body_of, look_in
 from tidegate.flows.named import NamedObject
 from tidegate.flows.session import Session
 from tidegate.model.moment import Ms, parse_moment
 from tidegate.model.objects import Json, Spot
+from tidegate.model.plan import own_items_of
 from tidegate.model.reading import mapping, number, text
 from tidegate.model.unit import UnitId
+from tidegate.plan.naming import name_generated
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.told import ContainerLog, EventRow
 
 Body = dict[str, Json]
 About = tuple[str, str, str]
 """Kind, namespace and name of whom an Event tells."""
+RUNNING = frozenset(
+    [
+        *("Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),
+        *("ReplicationController", "Job", "CronJob"),
+    ]
+)
+"""Kinds that have pods."""
 
 
 async def read_events(
@@ -109,13 +121,38 @@ async def read_unit_logs(
     found: Found, session: Session, unit: UnitId, tail: int
 ) -> list[ContainerLog]:
     """What the pods have printed of that which failed or waits of a unit, hooks among it."""
+    running = await find_running(found, session, unit)
+    background = Background(discretion=running.discretion, behind=session.behind)
+    return await read_logs(session.world, (*running.hooks, *running.kept), background, tail)
+
+
+class RunningObjects(msgspec.Struct, frozen=True):
+    """What of a unit has pods: hooks, by the names of their last run, and what stays.
+
+    `discretion` knows what must not be said of what they print.
+    """
+
+    hooks: tuple[Spot, ...]
+    kept: tuple[Spot, ...]
+    discretion: Discretion
+
+
+async def find_running(found: Found, session: Session, unit: UnitId) -> RunningObjects:
+    """What of a unit has pods, by Git."""
     lineages = [one for one in await read_lineage(found, session) if unit in one.units]
-    spots = [
-        Spot(one.cluster, one.ref)
-        for lineage in lineages[:1]
-        for one in lineage.objects.get(unit, ())
-        if one.ref.kind.group in {"", "apps", "batch"}
-    ]
-    discretion = _discreet(lineages)
-    background = Background(discretion=discretion, behind=session.behind)
-    return await read_logs(session.world, spots, background, tail)
+    spots: list[tuple[Spot, bool]] = []
+    for lineage in lineages[:1]:
+        journal = (await read_unit_journal(lineage.units[unit], session)).journal
+        begun = dict.fromkeys((one.id for one in lineage.plan.units), journal.begun)
+        spots += [
+            (Spot(step.cluster, item.ref), item.hook is not None)
+            for step in name_generated(lineage.plan, begun=begun).steps
+            if step.unit == unit
+            for item in own_items_of(step)
+            if item.ref.kind.name in RUNNING
+        ]
+    return RunningObjects(
+        tuple(spot for spot, is_hook in spots if is_hook),
+        tuple(spot for spot, is_hook in spots if not is_hook),
+        _discreet(lineages),
+    )

@@ -1,4 +1,9 @@
-"""What could not be had, in one finding: a preview without it is no proof, and does not pass."""
+"""What could not be had, in one finding: a preview without it proves less than it seems to.
+
+A unit that lies elsewhere is assumed to be well, as everything is that others bring, and so are the
+values of Secrets where nobody has given a key. What a chart or an overlay itself asks for, and what
+a key was given for and does not open, is a fault: without it nothing has passed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from collections.abc import Iterable
 from tidegate.flows.discover.families import Member
 from tidegate.flows.rendering import Rendered
 from tidegate.model.finding import Finding, Severity
+from tidegate.render.sops.keys import WRONG_KEY
 
+FAULTS = frozenset({WRONG_KEY, "render.sops.metadata"})
 ELSEWHERE = frozenset({"units.opaque", "argo.set-far"})
 """Codes of what is told of units that could not be looked into, where that is no error."""
 
@@ -33,11 +40,12 @@ def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> 
     told = ", ".join(part for part in parts if part)
     if not told:
         return ()
+    is_fault = bool(lacking) or any(error.code in FAULTS for error in locked)
     stands = ["placeholders stand for what is encrypted"] if locked else []
     stands += ["what could not be had is taken to be well"] if lacking or far else []
     finding = Finding(
         code="units.weakened",
-        severity=Severity.ERROR,
+        severity=Severity.ERROR if is_fault else Severity.WARNING,
         sentence=f"not all of it is known: {told}",
         why=f"{' and '.join(stands)}: it proves less than it seems to",
     )

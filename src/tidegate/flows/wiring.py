@@ -153,7 +153,7 @@ def _make_bare(
     simulation: Simulation, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
 ) -> World:
     """What keeps the promises of an API, and no more."""
-    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.first_objects import base_objects
     from tidegate.sandbox.world import START, Sandbox
 
     start = simulation.start or START
@@ -171,7 +171,7 @@ def _furnish(
 ) -> None:
     """Put into a cluster what it begins with, and let it come to rest."""
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.base import base_objects
+    from tidegate.sandbox.first_objects import base_objects
     from tidegate.sandbox.operators.given import arrive, together
     from tidegate.sandbox.operators.standing import named_refs, statuses
 

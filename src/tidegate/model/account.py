@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
@@ -40,7 +41,8 @@ class ObjectAccount(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One object of a unit: what was done to it, and how it is.
 
     `is_wanted`: Git has it. `is_synced`: it is as Git has it. `health` is None where no rule knows
-    its kind. `waits`: a gate waits for it. `body`: as it lives, else as it is wanted.
+    its kind. `waits`: a gate waits for it. `body`: as it lives, else as it is wanted. `drift`: what
+    others had changed of it.
     """
 
     ref: Ref
@@ -56,6 +58,7 @@ class ObjectAccount(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     health: Health | None = None
     sentence: str = ""
     body: bytes = b""
+    drift: ObjectDrift | None = None
 
 
 class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,11 +66,12 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
     to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
-    it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open.
+    it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open,
+    and `by_test` that a test failed.
     `is_known`: it could be begun; else the `code` of what was found in it, and the `field` of its
     own object. `retries`: how often it was tried again. `release`: the Helm release that it is, and
-    `entries` the records of that. `remedied`: whether what is done about its failure went well;
-    None where nothing was.
+    `entries` the records of that; one that `is_kept` is no other revision. `remedied`: whether what
+    is done about its failure went well; None where nothing was.
     """
 
     unit: UnitId
@@ -80,6 +84,7 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     sentence: str = ""
     by_gate: bool = False
+    by_test: bool = False
     is_known: bool = True
     code: str = ""
     field: str = ""
@@ -88,6 +93,7 @@ class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[ObjectAccount, ...] = ()
     release: ReleaseTerms | None = None
     entries: tuple[bytes, ...] = ()
+    is_kept: bool = False
     remedied: bool | None = None
 
 

@@ -9,6 +9,19 @@ from tidegate.model.objects import Ref
 from tidegate.model.unit import UnitId
 
 
+class ObjectDrift(msgspec.Struct, frozen=True, gc=False):
+    """What others have changed of an object: in words, and how many fields it takes to mend it.
+
+    `is_gone`: they have deleted it.
+    """
+
+    sentence: str
+    is_gone: bool = False
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
 class Drift(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An object of a unit that is no longer as Git has it.
 

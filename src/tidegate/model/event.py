@@ -58,6 +58,8 @@ class Told(StrEnum):
     OBJECT_PRUNED = "object.pruned"
     OBJECT_KEPT = "object.kept"
     """It was to be pruned or written, and is left alone."""
+    OBJECT_DRIFTED = "object.drifted"
+    """Others have changed it, and it is left so."""
     OBJECT_REFUSED = "object.refused"
     OBJECT_TAKEN = "object.taken"
     """It is another unit's until now."""
@@ -85,6 +87,8 @@ class Told(StrEnum):
 
 
 LEFT = "Left"
+FORGIVEN = "Forgiven"
+"""A step has failed, and that counts for nothing."""
 """Why an object is kept that asks for it itself."""
 
 

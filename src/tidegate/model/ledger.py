@@ -32,6 +32,8 @@ class Action(StrEnum):
     KEEP = "keep"
     """The last entry says what Git says: nothing is entered, and no hook is run."""
     UNINSTALL = "uninstall"
+    TEST = "test"
+    """The last entry says what Git says, and nobody has tried it out yet."""
     ROLLBACK = "rollback"
     """An earlier entry is made again, since the last one failed."""
 
@@ -107,16 +109,19 @@ class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
 class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     """The last revision of a release, as a cluster has it.
 
-    `stands`: it is deployed, or somebody is at work on it. `is_gone`: it was uninstalled. `action`
-    and `key` where we made it. `rendered`: the revision that its templates have seen.
+    `stands`: it `is_deployed`, or somebody is at work on it. `is_gone`: it was uninstalled.
+    `action` and `key` where we made it. `rendered`: the revision that its templates have seen.
+    `is_unfit`: its tests have failed.
     """
 
     number: int
     stands: bool = False
+    is_deployed: bool = False
     is_gone: bool = False
     action: Action | None = None
     key: str = ""
     rendered: int = 0
+    is_unfit: bool = False
 
 
 class EnteredRevision(msgspec.Struct, frozen=True, gc=False):
@@ -146,6 +151,17 @@ class CrdPolicy(StrEnum):
     """And those changed that are."""
 
 
+class DriftMode(StrEnum):
+    """What becomes of what others change of a release between two revisions, in Flux's words."""
+
+    ENABLED = "enabled"
+    """It is put back."""
+    WARN = "warn"
+    """It is told, and left so."""
+    DISABLED = "disabled"
+    """Nobody looks."""
+
+
 class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How an install is done, or an upgrade.
 
@@ -153,7 +169,8 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     are put in the place of what is there. `checks`: they are validated before, and where it
     `checks_values`, values as well.
     `refuses_others`: what is there already, and not the release's, is not taken over. `remedy`:
-    what is done about its failure; None leaves it as it is.
+    what is done about its failure; None leaves it as it is, but for what it has made, where it
+    `cleans`. `forgives`: tests that fail are told, and no failure.
     """
 
     hooks: bool = True
@@ -167,6 +184,25 @@ class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     checks_values: bool = True
     refuses_others: bool = False
     remedy: Action | None = None
+    forgives: bool = False
+    cleans: bool = False
+
+
+class TrialTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Whether and how a release is tried out when it is brought.
+
+    `only` and `but`: the tests that are run, by their names, and those that are not; without `only`
+    all are. `ignores`: how it went says nothing about the release.
+    """
+
+    runs: bool = False
+    timeout: Ms = Ms(0)
+    ignores: bool = False
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        return name not in self.but and (not self.only or name in self.only)
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -174,7 +210,8 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
     `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
-    `ignores`: fields that others may change between two revisions.
+    `drift`: what becomes of what others change between two revisions, but for the fields of
+    `ignores`.
     """
 
     name: str
@@ -187,9 +224,16 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     upgrade: ActionTerms = ActionTerms()
     rollback: ActionTerms = ActionTerms()
     uninstall: ActionTerms = ActionTerms()
+    test: TrialTerms = TrialTerms()
+    drift: DriftMode = DriftMode.DISABLED
     ignores: tuple[Ignored, ...] = ()
 
     @property
     def acting(self) -> ActionTerms:
         found = {Action.UPGRADE: self.upgrade, Action.ROLLBACK: self.rollback}
         return found.get(self.action, self.install)
+
+    def refuses(self, known: KnownRelease) -> bool:
+        """Whether the tests of a revision have failed, and that counts: it is released anew."""
+        how = self.upgrade if known.action is Action.UPGRADE else self.install
+        return known.is_unfit and self.test.runs and not how.forgives

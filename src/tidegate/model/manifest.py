@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.objects import FieldPath, Ref
-from tidegate.model.plan import Deed, HookPolicy
+from tidegate.model.plan import TESTING, Deed, HookPolicy
 from tidegate.model.policy import Handling
 from tidegate.model.unit import Unit, UnitId
 
@@ -18,6 +18,8 @@ class Phase(StrEnum):
     PRE_SYNC = "presync"
     SYNC = "sync"
     POST_SYNC = "postsync"
+    TEST = TESTING
+    """When what was brought is tried out: Helm's tests of a release."""
     SYNC_FAIL = "syncfail"
 
 

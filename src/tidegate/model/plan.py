@@ -23,6 +23,9 @@ VERSION = 1
 FINALIZER = "argocd.argoproj.io/hook-finalizer"
 """Keeps a hook until it is judged, though its time to live is over. The name is Argo CD's."""
 
+TESTING = "test"
+"""The phase in which what a unit has brought is tried out."""
+
 
 class Deed(StrEnum):
     """What a step does to an object."""
@@ -122,6 +125,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_joint(self) -> bool:
         return not (self.batches or self.expands or self.barrier)
+
+    @property
+    def tests(self) -> bool:
+        """Whether it tries out what its unit has brought; that is entered as brought before."""
+        return self.phase == TESTING
 
     @property
     def event(self) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
-from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.ledger import DriftMode, ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.project import Reach
@@ -107,7 +107,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     project lets it touch. `instance_label`: the label that names it on its objects besides.
     `labels_only`: that label alone says whose they are. `farewell`: what becomes of what its
     objects own when all of it is deleted; None: the same as when they are pruned.
-    `release`: the Helm release that it is.
+    `remedy_timeout` is for what is done about its failure, `test_timeout` for its tests;
+    `forgives_tests`: one that fails is told, and what is left of them is not run.
+    `remedies_tests`: what is done about a failure is done about theirs, too.
+    `release`: the Helm release that it is. `drift`: what becomes of what others have changed, where
+    that is all there is to do; None: it is rolled out as any other.
     """
 
     semantics: Semantics = TIDEGATE
@@ -149,6 +153,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     release: ReleaseTerms | None = None
     labels_only: bool = False
     farewell: Propagation | None = None
+    drift: DriftMode | None = None
+    remedy_timeout: Ms = Ms(0)
+    test_timeout: Ms = Ms(0)
+    forgives_tests: bool = False
+    remedies_tests: bool = False
 
     @property
     def owner_label(self) -> str:

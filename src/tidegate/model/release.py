@@ -116,6 +116,9 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. Who
     `checks_lock` takes no lock that does not fit Chart.yaml: Argo CD does, Flux does not.
 
+    `artifact` is the revision of the OCI artifact that it was fetched as, where its version is to
+    tell that: `tag@sha256:…`, or the digest alone.
+    Hooks that are tests are left out, unless it is to `include_tests`.
     Templates see `revision` and `is_upgrade`. `described`: the chart itself, its notes and the
     values of the user are wanted as well, as a record of the release keeps them.
     """
@@ -130,6 +133,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     kube_version: str = DEFAULT_KUBE_VERSION
     api_versions: tuple[str, ...] = ()
     include_crds: bool = True
+    include_tests: bool = False
     is_upgrade: bool = False
     revision: int = 1
     described: bool = False
@@ -138,6 +142,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     fetched: tuple[FetchedChart, ...] = ()
     builds_dependencies: bool = True
     checks_lock: bool = True
+    artifact: str = ""
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.

@@ -39,10 +39,13 @@ class SyncWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: str = ""
 
     @property
+    def kind(self) -> str:
+        return "allow" if self.allows else "deny"
+
+    @property
     def title(self) -> str:
-        kind = "allow" if self.allows else "deny"
         zone = f" {self.zone}" if self.zone else ""
-        return f"`{kind}` window `{self.schedule}`{zone} at {self.where}"
+        return f"`{self.kind}` window `{self.schedule}`{zone} at {self.where}"
 
 
 class WindowHold(msgspec.Struct, frozen=True):

@@ -7,14 +7,15 @@ from tidegate.model.unit import UnitId
 from tidegate.plan.chains import keep_items, narrow
 
 
-def without_hooks(plan: Plan, units: set[UnitId]) -> Plan:
+def without_hooks(plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
     """The plan without the hooks of these units; steps that had nothing else are gone.
 
     Its digest stays: it covers what Git says.
     """
 
     def cut(step: Step) -> Step | None:
-        if step.unit not in units or not has_hooks(step):
+        is_spared = but_tests and step.tests
+        if step.unit not in units or is_spared or not has_hooks(step):
             return step
         return keep_items(step, lambda item: item.hook is None)
 

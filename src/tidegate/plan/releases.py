@@ -1,4 +1,4 @@
-"""Helm's order inside a unit: definitions, hooks before, objects, hooks after.
+"""Helm's order inside a unit: definitions, hooks before, objects, hooks after, tests.
 
 Definitions of the chart's `crds` come before everything, and the rest stands on them. Hooks are run
 one after another, by weight and name. Objects are applied kind by kind, in Helm's order of kinds;
@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.model.helm_order import kind_rank
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.plan import HookPolicy
+from tidegate.model.plan import TESTING, HookPolicy
 from tidegate.plan.waves import StepGroup
 
 GROUND = "crds"
@@ -29,12 +29,13 @@ def group_by_release(manifests: tuple[Manifest, ...], action: str) -> list[StepG
     created = [one for one in ordinary if one.phase is Phase.PRE_SYNC]
     rest = [one for one in ordinary if not one.ground and one.phase is not Phase.PRE_SYNC]
     hooks = [one for one in manifests if one.hook is not None]
-    before, after = (_hooks(hooks, phase, action) for phase in WORDS)
+    before, after = (_hooks(hooks, phase, f"{word}-{action}") for phase, word in WORDS.items())
+    tests = _hooks(hooks, Phase.TEST, TESTING)
     ordered = sorted(rest, key=lambda one: kind_rank(one.ref.kind.name))
     stages = ((NAMESPACE, created), (GROUND, ground))
     found = [StepGroup(Phase.SYNC, 0, stage, mine) for stage, mine in stages if mine]
     objects = [StepGroup(Phase.SYNC, 0, OBJECTS, ordered)] if ordered else []
-    return [*found, *before, *objects, *after]
+    return [*found, *before, *objects, *after, *tests]
 
 
 def by_weight(hooks: Iterable[Manifest]) -> list[Manifest]:
@@ -57,13 +58,12 @@ def _run_again(hook: Manifest) -> Manifest:
     return msgspec.structs.replace(hook, hook=tuple(anew))
 
 
-def _hooks(hooks: Sequence[Manifest], phase: Phase, action: str) -> list[StepGroup]:
+def _hooks(hooks: Sequence[Manifest], phase: Phase, event: str) -> list[StepGroup]:
     """Each is a step of its own: the next one waits for it."""
-    ran = {one.ref for one in hooks if one.phase is Phase.PRE_SYNC}
+    order = [*Phase]
+    ran = {one.ref for one in hooks if order.index(one.phase) < order.index(phase)}
     mine = by_weight(one for one in hooks if one.phase is phase)
-    if phase is Phase.POST_SYNC:
-        mine = [_run_again(one) if one.ref in ran else one for one in mine]
-    event = f"{WORDS[phase]}-{action}"
+    mine = [_run_again(one) if one.ref in ran else one for one in mine]
     return [
         StepGroup(phase, one.wave, f"{event}/{number}" if len(mine) > 1 else event, [one])
         for number, one in enumerate(mine, 1)

@@ -1,9 +1,11 @@
-"""A plan that runs one Job or hook again, and behind it what waits for it in its unit.
+"""A plan that runs one Job or hook again, and behind it what waits for it, in all units.
 
 What is run makes room for itself first, as hooks do; what comes before it is not in the plan.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
@@ -21,6 +23,7 @@ from tidegate.model.plan import (
     digest_step,
     items_of,
 )
+from tidegate.model.unit import UnitId
 from tidegate.plan.build import digest_units
 from tidegate.plan.chains import mark_last, narrow
 
@@ -39,11 +42,19 @@ def runs_in(plan: Plan) -> list[tuple[Step, Item]]:
     return [(step, item) for step in plan.steps for item in items_of(step) if is_run(item)]
 
 
-def rerun(plan: Plan, step: Step, ref: Ref, done: str) -> Plan:
+def units_behind(plan: Plan, step: Step) -> list[PlannedUnit]:
+    """The unit of a step, and those in which something waits for it."""
+    behind = _behind(plan, step) | {step.id}
+    touched = {one.unit for one in plan.steps if one.id in behind}
+    return [one for one in plan.units if one.id in touched]
+
+
+def rerun(plan: Plan, step: Step, ref: Ref, done: Mapping[UnitId, str]) -> Plan:
     """The plan that runs this object of this step again.
 
-    `done`: the digest of what was last brought of its unit. Where that is all of it, it stays so;
-    else the unit counts as brought in part, and is not done behind this.
+    `done`: of each unit in which something is done, the digest of what was last brought of it.
+    Where that is all of it, it stays so; else the unit counts as brought in part, and is not done
+    behind this.
     """
     behind = _behind(plan, step)
 
@@ -53,15 +64,19 @@ def rerun(plan: Plan, step: Step, ref: Ref, done: str) -> Plan:
         return _again(one) if one.id in behind else None
 
     left = narrow(plan, cut)
-    unit = next(one for one in plan.units if one.id == step.unit)
+    units = [_partial(one, left, done[one.id]) for one in units_behind(plan, step)]
+    steps, edges = _with_room(left)
+    return Plan.of(Fragment(units=tuple(units), steps=steps, edges=edges))
+
+
+def _partial(unit: PlannedUnit, left: Plan, done: str) -> PlannedUnit:
     (partial,) = digest_units((unit,), left.steps)
     policy = msgspec.structs.replace(unit.policy, prunes=False, runs_hooks=True)
     digest = unit.digest if done == unit.digest else partial.digest
     planned: PlannedUnit = msgspec.structs.replace(
         unit, policy=policy, digest=digest, group="", parent=None
     )
-    steps, edges = _with_room(left)
-    return Plan.of(Fragment(units=(planned,), steps=steps, edges=edges))
+    return planned
 
 
 def _with_room(plan: Plan) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
@@ -90,23 +105,26 @@ def _with_room(plan: Plan) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
         if one.before in known and one.after in known
     ]
     edges += [Edge(room.id, name, Because.STAGE) for name, room in rooms.items()]
-    return tuple(mark_last(steps)), tuple(edges)
+    by_unit: dict[UnitId, list[Step]] = {}
+    for step in steps:
+        by_unit.setdefault(step.unit, []).append(step)
+    marked = {one.id: one for mine in by_unit.values() for one in mark_last(mine)}
+    return tuple(marked[one.id] for one in steps), tuple(edges)
 
 
 def _behind(plan: Plan, step: Step) -> set[str]:
-    """The steps of the same unit that wait for one, and those that rescue it."""
-    unit = step.unit
-    own = {one.id for one in plan.steps if one.unit == unit}
+    """The steps that wait for one, and those that rescue the units of all of them."""
     after: dict[str, list[str]] = {}
     for edge in plan.edges:
         after.setdefault(edge.before, []).append(edge.after)
     found, way = set[str](), [step.id]
     while way:
         for name in after.get(way.pop(), ()):
-            if name in own and name not in found:
+            if name not in found:
                 found.add(name)
                 way.append(name)
-    return found | {one.id for one in plan.steps if one.unit == unit and one.rescues}
+    touched = {one.unit for one in plan.steps if one.id in found or one.id == step.id}
+    return found | {one.id for one in plan.steps if one.unit in touched and one.rescues}
 
 
 def _again(step: Step, only: Ref | None = None) -> Step | None:

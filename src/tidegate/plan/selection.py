@@ -45,21 +45,31 @@ def select(plan: Plan, wanted: Iterable[str]) -> Plan:
 
     Raises PlanError for what is no name of an object, and for what fits none.
     """
-    choices = [read_choice(text) for text in wanted]
-    chosen = [one for one in choices if not one.leaves_out]
-    left_out = [one for one in choices if one.leaves_out]
-    _refuse_misses(plan, chosen)
+    refs = [item.ref for step in plan.steps for item in items_of(step) if item.hook is None]
+    meant = choose(refs, wanted)
 
     def is_wanted(item: Item) -> bool:
-        if item.hook is not None or any(one.fits(item.ref) for one in left_out):
-            return False
-        return not chosen or any(one.fits(item.ref) for one in chosen)
+        return item.hook is None and item.ref in meant
 
     narrowed = narrow(plan, lambda step: keep_items(step, is_wanted))
     units = digest_units(narrowed.units, narrowed.steps)
     return Plan.of(
         Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges, slots=plan.slots)
     )
+
+
+def choose(refs: Iterable[Ref], wanted: Iterable[str]) -> frozenset[Ref]:
+    """Those that are named; `!` leaves out. Raises PlanError where a name is none, or fits none."""
+    known, choices = frozenset(refs), [read_choice(text) for text in wanted]
+    chosen = [one for one in choices if not one.leaves_out]
+    left_out = [one for one in choices if one.leaves_out]
+    for one in chosen:
+        if not any(one.fits(ref) for ref in known):
+            problem = f"there is no object `{foreign(one.text)}` in the plan"
+            hint = "see `tidegate plan` for those there are; hooks cannot be chosen"
+            raise PlanError("plan.selection", problem, hint=hint)
+    fitting = (ref for ref in known if not any(one.fits(ref) for one in left_out))
+    return frozenset(ref for ref in fitting if not chosen or any(one.fits(ref) for one in chosen))
 
 
 def read_choice(text: str) -> Choice:
@@ -73,12 +83,3 @@ def read_choice(text: str) -> Choice:
     if not name:
         raise PlanError("plan.selection", f"`{foreign(text)}` has no name", hint=FORM)
     return Choice(text, group, kind, name, namespace, text.startswith("!"))
-
-
-def _refuse_misses(plan: Plan, chosen: list[Choice]) -> None:
-    refs = [item.ref for step in plan.steps for item in items_of(step) if item.hook is None]
-    for one in chosen:
-        if not any(one.fits(ref) for ref in refs):
-            problem = f"there is no object `{foreign(one.text)}` in the plan"
-            hint = "see `tidegate plan` for those there are; hooks cannot be chosen"
-            raise PlanError("plan.selection", problem, hint=hint)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tidegate.errors import without_user
+from tidegate.model.moment import Ms, format_duration
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.sync_window import SyncWindow, find_holder
 from tidegate.model.verdict import Verdict
 from tidegate.report.tables import table_lines
 
@@ -22,20 +24,49 @@ LIST = (
 )
 SPARED = ("REPO", "TARGET", "PATH", "CLUSTER", "CONDITIONS", "SYNCPOLICY", "NAMESPACE", "PROJECT")
 """What is left out where it does not fit, the first of these first."""
-RESOURCES = ("WAVE", "GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
-SPARED_OF_RESOURCES = ("GROUP", "NAMESPACE", "MESSAGE")
+RESOURCES = (
+    *("PHASE", "WAVE", "GROUP", "KIND", "NAMESPACE", "NAME"),
+    *("STATUS", "HEALTH", "HOOK", "MESSAGE"),
+)
+TREE = ("KIND/NAME", "PHASE", "WAVE", "STATUS", "HEALTH", "HOOK", "MESSAGE")
+SPARED_OF_RESOURCES = ("GROUP", "MESSAGE", "NAMESPACE", "PHASE")
 SHORT = 7
 """Characters of a commit that are shown."""
 
 
 class ResourceRow(msgspec.Struct, frozen=True):
-    """An object of an Application."""
+    """An object of an Application, or what one of them owns.
+
+    `leaves`: Git has it no longer. `hook`: what it is run for, and `ran` how that went. `said`:
+    what is told of it besides its health.
+    """
 
     ref: Ref
-    wave: int
-    is_synced: bool
-    leaves: bool
-    verdict: Verdict
+    wave: int | None
+    verdict: Verdict | None
+    is_synced: bool | None = None
+    leaves: bool = False
+    phase: str = ""
+    hook: str = ""
+    ran: str = ""
+    said: str = ""
+    owned: tuple[ResourceRow, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """As Argo CD's own table: of a hook, how its run went."""
+        if self.is_synced is None:
+            return self.ran
+        sync = "Synced" if self.is_synced else "OutOfSync"
+        return f"{sync} (requires pruning)" if self.leaves else sync
+
+    @property
+    def health(self) -> str:
+        return "" if self.verdict is None else str(self.verdict.health)
+
+    @property
+    def message(self) -> str:
+        return self.said or ("" if self.verdict is None else self.verdict.sentence)
 
 
 class ApplicationRow(msgspec.Struct, frozen=True):
@@ -48,10 +79,23 @@ class ApplicationRow(msgspec.Struct, frozen=True):
     is_synced: bool
     verdict: Verdict
     resources: tuple[ResourceRow, ...] = ()
+    windows: tuple[str, ...] = ("Sync Allowed",)
+    """What the windows of its project allow now, and behind that each that is for it."""
 
     @property
     def sync(self) -> str:
         return "Synced" if self.is_synced else "OutOfSync"
+
+
+def window_words(windows: Sequence[SyncWindow], now: Ms) -> tuple[str, ...]:
+    """What windows allow at a moment, and each of them, as Argo CD's own command writes it."""
+    if find_holder(windows, now, asked=False) is None:
+        allowed = "Sync Allowed"
+    else:
+        is_held = find_holder(windows, now, asked=True) is not None
+        allowed = "Sync Denied" if is_held else "Manual Allowed"
+    each = (f"{one.kind}:{one.schedule}:{format_duration(one.duration)}" for one in windows)
+    return allowed, *each
 
 
 def list_lines(rows: Sequence[ApplicationRow], room: int | None = None) -> Iterator[str]:
@@ -93,17 +137,37 @@ def _policy(spec: Body) -> str:
     return "Auto-Prune" if automated.get("prune") is True else "Auto"
 
 
-def application_lines(row: ApplicationRow, room: int | None = None) -> Iterator[str]:
-    """One of them, with its resources, by their waves."""
+def application_lines(
+    row: ApplicationRow, room: int | None = None, *, as_tree: bool = False
+) -> Iterator[str]:
+    """One of them, with its resources, by their phases and waves."""
     yield from _headed(_head(row))
     yield ""
-    yield from resource_lines(row.resources, room)
+    yield from resource_lines(row.resources, room, as_tree=as_tree)
 
 
-def resource_lines(rows: Sequence[ResourceRow], room: int | None = None) -> Iterator[str]:
-    yield from table_lines(
-        RESOURCES, [_resource_cells(one) for one in rows], room, SPARED_OF_RESOURCES
-    )
+def resource_lines(
+    rows: Sequence[ResourceRow], room: int | None = None, *, as_tree: bool = False
+) -> Iterator[str]:
+    """In Argo CD's columns, or in those of its tree; what an object owns stands below it."""
+    heads, cells = (TREE, _branch_cells) if as_tree else (RESOURCES, _resource_cells)
+    drawn = [cells(one, branch) for one, branch in _branches(rows)]
+    spared = [one for one in SPARED_OF_RESOURCES if one in heads]
+    yield from table_lines(heads, drawn, room, spared)
+
+
+def _branches(rows: Sequence[ResourceRow]) -> Iterator[tuple[ResourceRow, str]]:
+    """Each, and what is drawn before it."""
+    for row in rows:
+        yield row, ""
+        yield from _below(row, "")
+
+
+def _below(row: ResourceRow, before: str) -> Iterator[tuple[ResourceRow, str]]:
+    for one in row.owned:
+        is_last = one is row.owned[-1]
+        yield one, f"{before}{'└─' if is_last else '├─'}"
+        yield from _below(one, before + ("  " if is_last else "│ "))
 
 
 def _headed(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
@@ -127,6 +191,10 @@ def _head(row: ApplicationRow) -> Iterator[tuple[str, str]]:
             else ("  Path", text(source, "path"))
         )
     yield "Wave", "-" if row.wave is None else str(row.wave)
+    allowed, *windows = row.windows
+    yield "SyncWindow", allowed
+    if windows:
+        yield "Assigned Windows", ",".join(windows)
     yield (
         "Sync Policy",
         {"Auto-Prune": "Automated (Prune)", "Auto": "Automated"}.get(_policy(spec), "Manual"),
@@ -148,19 +216,16 @@ def _target(target: str, revision: str) -> str:
     return f"{target or 'HEAD'} ({revision[:SHORT]})" if revision else target or "HEAD"
 
 
-def _resource_cells(row: ResourceRow) -> tuple[str, ...]:
-    ref = row.ref
-    status = "OutOfSync" if not row.is_synced else "Synced"
-    return (
-        str(row.wave),
-        ref.kind.group,
-        ref.kind.name,
-        ref.namespace,
-        ref.name,
-        f"{status} (requires pruning)" if row.leaves else status,
-        str(row.verdict.health),
-        row.verdict.sentence,
-    )
+def _resource_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
+    ref, wave = row.ref, "" if row.wave is None else str(row.wave)
+    names = (ref.kind.group, f"{branch}{ref.kind.name}", ref.namespace, ref.name)
+    return (row.phase, wave, *names, row.status, row.health, row.hook, row.message)
+
+
+def _branch_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
+    wave = "" if row.wave is None else str(row.wave)
+    name = f"{branch}{row.ref.kind.name}/{row.ref.name}"
+    return (name, row.phase, wave, row.status, row.health, row.hook, row.message)
 
 
 def history_lines(row: ApplicationRow) -> Iterator[str]:
@@ -225,15 +290,22 @@ def head_document(body: Body) -> Body:
     return {**head, "annotations": {key: notes[key] for key in (WAVE,) if key in notes}}
 
 
-def resource_document(one: ResourceRow) -> Json:
+def resource_document(one: ResourceRow) -> Body:
+    """In the words of Argo CD's own documents, with what it owns."""
+    health: Body = {} if one.verdict is None else {"status": one.health, "message": one.message}
+    kept: Body = {"status": "Synced" if one.is_synced else "OutOfSync"}
+    hook: Body = {"hook": True, "hookType": one.hook, "hookPhase": one.ran, "message": one.said}
+    when: Body = {"syncWave": one.wave, "syncPhase": one.phase} if one.phase else {}
+    owned: list[Json] = [resource_document(each) for each in one.owned]
     return {
         "group": one.ref.kind.group,
         "version": one.ref.kind.version,
         "kind": one.ref.kind.name,
         "namespace": one.ref.namespace,
         "name": one.ref.name,
-        "syncWave": one.wave,
-        "status": "Synced" if one.is_synced else "OutOfSync",
-        "requiresPruning": one.leaves,
-        "health": {"status": str(one.verdict.health), "message": one.verdict.sentence},
+        **when,
+        **({**kept, "requiresPruning": one.leaves} if one.is_synced is not None else {}),
+        **(hook if one.hook else {}),
+        **({"health": health} if health else {}),
+        **({"owned": owned} if owned else {}),
     }

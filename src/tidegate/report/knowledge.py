@@ -19,7 +19,7 @@ BUILTIN = frozenset({"batch", "networking.k8s.io"})
 """Groups of Kubernetes' own: rows tell only what others make of their objects."""
 
 
-class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True):
+class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What is known of a kind, in words. `takes`: milliseconds until it is well, at best."""
 
     kind: str

@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.report.rollout.rows import cells
+from tidegate.report.tables import told_lines
 
 TraceBlock = tuple[tuple[str, str], ...]
 """Names and what is said under each; what is empty is not shown."""
@@ -48,7 +49,7 @@ def tree_document(node: TreeNode) -> dict[str, Json]:
     }
 
 
-def trace_lines(blocks: Iterable[TraceBlock]) -> Iterator[str]:
+def trace_lines(blocks: Iterable[TraceBlock], room: int | None = None) -> Iterator[str]:
     """As `flux trace` shows it: blocks, with a line between two of them."""
     shown = [[(name, said) for name, said in block if said] for block in blocks]
     width = max((cells(name) for block in shown for name, _ in block), default=0) + 2
@@ -56,7 +57,8 @@ def trace_lines(blocks: Iterable[TraceBlock]) -> Iterator[str]:
         if number:
             yield "---"
         for name, said in block:
-            yield f"{name + ':':{width}}{said}"
+            line = f"{name + ':':{width}}{said}"
+            yield from told_lines(line, room, " " * width)
 
 
 def trace_document(blocks: Iterable[TraceBlock]) -> dict[str, Json]:

@@ -10,9 +10,10 @@ from tidegate.model.objects import Spot
 from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import count, name_from, name_step, name_unit
+from tidegate.report.rollout.names import count, fold, name_from, name_step, name_unit
 from tidegate.report.rollout.rows import Row, Span, Style
 
+MOST_NAMED = 3
 SIGNS = {
     Fate.CREATE: ("+", Style.GOOD),
     Fate.CHANGE: ("~", Style.ODD),
@@ -24,12 +25,18 @@ SIGNS = {
 
 
 def plan_rows(
-    plan: Plan, differences: dict[Spot, Difference], refused: int = 0, *, signs: bool = False
+    plan: Plan,
+    differences: dict[Spot, Difference],
+    refused: int = 0,
+    unknown: int = 0,
+    *,
+    signs: bool = False,
 ) -> Iterator[Row]:
     """Each step with what is done to its objects; fields below those that change.
 
     Where there are several units, each has its steps below it, with why it comes where it does.
-    `refused`: how many objects the cluster would not take. `signs`: what comes, changes and goes
+    `refused`: how many objects the cluster would not take. `unknown`: of how many units nothing can
+    be said. `signs`: what comes, changes and goes
     has a `+`, a `~` or a `-` before it.
     """
     shown = _Shown(differences, max((len(step_name(one)) for one in plan.steps), default=0), signs)
@@ -39,7 +46,11 @@ def plan_rows(
     else:
         yield from _unit_rows(plan, shown)
     yield ()
-    yield (Span(summary_line(differences), Style.STRONG),)
+    if differences or not unknown:
+        yield (Span(summary_line(differences), Style.STRONG),)
+    if unknown:
+        told = f"what {count(unknown, 'unit')} {'brings' if unknown == 1 else 'bring'} is not known"
+        yield (Span(told, Style.BAD),)
     if refused:
         yield (Span(f"the cluster would refuse {count(refused, 'object')}", Style.BAD),)
 
@@ -83,7 +94,7 @@ def _unit_rows(plan: Plan, shown: _Shown) -> Iterator[Row]:
     for number, (unit, mine) in enumerate(units.items()):
         if number:
             yield ()
-        why = ", ".join(behind.get(unit, ()))
+        why = ", ".join(_said(behind.get(unit, {})))
         told = f"{': ' if why else ''}{why}"
         yield (Span(name_unit(unit, mine[0].cluster), Style.STRONG), Span(told))
         for step in mine:
@@ -91,33 +102,46 @@ def _unit_rows(plan: Plan, shown: _Shown) -> Iterator[Row]:
             yield from shown.step(step)
 
 
+class _Tie(NamedTuple):
+    """How a unit comes behind others, and because of what."""
+
+    how: str
+    because: str = ""
+
+
 def _ties(
     plan: Plan, units: dict[UnitId, list[Step]]
-) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[str, None]]]:
-    """By joint, the units that begin there; by unit, why it comes where it does."""
+) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[_Tie, dict[str, None]]]]:
+    """By joint, the units that begin there; by unit, how it is tied to which others."""
     steps = {step.id: step for step in plan.steps}
     brings: dict[str, list[UnitId]] = {}
-    behind: dict[UnitId, dict[str, None]] = {}
+    behind: dict[UnitId, dict[_Tie, dict[str, None]]] = {}
     for edge in plan.edges:
         before, after = steps[edge.before], steps[edge.after]
         if before.unit == after.unit or after is not units[after.unit][0]:
             continue
         if edge.because is Because.PARENT and before.is_joint:
             brings.setdefault(before.id, []).append(after.unit)
-        behind.setdefault(after.unit, {})[_reason(edge, before, after.unit)] = None
+        alike = behind.setdefault(after.unit, {}).setdefault(_tie(edge, before), {})
+        alike[name_from(after.unit, before.unit)] = None
     return brings, behind
 
 
-def _reason(edge: Edge, before: Step, own: UnitId) -> str:
-    """Why a unit comes where it does, by one of the edges to its first step."""
-    other = name_from(own, before.unit)
+def _tie(edge: Edge, before: Step) -> _Tie:
+    """How a unit is tied to another, by one of the edges to its first step."""
     if edge.because is Because.PARENT:
-        return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {other}"
+        return _Tie(f"{'in' if before.is_joint else 'after'} {step_name(before)} of")
     file, _, _ = seen_text(edge.where).partition(
         " ("
     )  # the field is what the reason is called after
     where = f", {file}" if file else ""
-    return f"after {other} ({edge.because}{where})"
+    return _Tie("after", f" ({edge.because}{where})")
+
+
+def _said(ties: dict[_Tie, dict[str, None]]) -> Iterator[str]:
+    """Why a unit comes where it does; what ties it to several others alike is said once."""
+    for tie, others in ties.items():
+        yield f"{tie.how} {fold(others, len(others), MOST_NAMED)}{tie.because}"
 
 
 def step_name(step: Step, *, several: bool = False) -> str:

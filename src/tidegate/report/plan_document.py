@@ -18,6 +18,7 @@ from tidegate.model.plan import (
     items_of,
     public_digest,
 )
+from tidegate.model.unit import UnitId
 from tidegate.report.places import seen_text
 from tidegate.report.rollout.names import name_step, name_unit
 
@@ -72,7 +73,10 @@ class UnitOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanOut(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole document. `refused`: how many objects the cluster would not take."""
+    """The whole document. `refused`: how many objects the cluster would not take.
+
+    `unknown`: units of which nothing can be said.
+    """
 
     kind: str = "Plan"
     version: int = VERSION
@@ -83,10 +87,15 @@ class PlanOut(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[ObjectOut, ...]
     summary: dict[str, int]
     refused: int
+    unknown: tuple[str, ...]
 
 
 def plan_out(
-    plan: Plan, differences: Mapping[Spot, Difference], refused: int, target: Iterable[str]
+    plan: Plan,
+    differences: Mapping[Spot, Difference],
+    refused: int,
+    target: Iterable[str],
+    unknown: Iterable[UnitId] = (),
 ) -> PlanOut:
     """The document of a plan, without a secret in it."""
     counts: dict[str, int] = {}
@@ -107,6 +116,7 @@ def plan_out(
         ),
         summary=counts,
         refused=refused,
+        unknown=tuple(map(str, unknown)),
     )
 
 

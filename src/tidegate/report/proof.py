@@ -14,7 +14,7 @@ from tidegate.model.proof import OrderPair, PairState, Witness
 from tidegate.model.run import RunHead, RunStep
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.names import count, name_step, name_unit, seconds
-from tidegate.report.tables import table_lines
+from tidegate.report.tables import table_lines, told_lines
 
 SCHEMA = "tidegate.dev/verify/v1"
 HEADS = ("WAVE", "UNIT", "STATUS", "BEGAN", "READY", "ORDER")
@@ -68,14 +68,16 @@ def proof_lines(proof: OrderProof, room: int | None = None) -> Iterator[str]:
     yield from table_lines(HEADS, [_cells(one, start) for one in proof.units], room, SPARED)
     names = _PairNames(proof.head)
     for pair in proof.having(PairState.BROKEN):
-        yield f"broken: {names.tell(pair)}"
-    yield from (f"missing: {spot.ref} is not there" for spot in proof.missing[:MOST_NAMED])
+        yield from told_lines(f"broken: {names.tell(pair)}", room)
+    for spot in proof.missing[:MOST_NAMED]:
+        yield from told_lines(f"missing: {spot.ref} is not there", room)
     unproven = proof.having(PairState.UNPROVEN)
-    yield from (f"unproven: {names.tell(pair)}" for pair in unproven[:MOST_NAMED])
+    for pair in unproven[:MOST_NAMED]:
+        yield from told_lines(f"unproven: {names.tell(pair)}", room)
     more = max(0, len(unproven) - MOST_NAMED) + max(0, len(proof.missing) - MOST_NAMED)
     if more:
         yield f"and {more:,} more: `-o json` tells all"
-    yield _sum_up(proof)
+    yield from told_lines(_sum_up(proof), room)
 
 
 def _cells(one: UnitProof, start: Ms | None) -> tuple[str, ...]:

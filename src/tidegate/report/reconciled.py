@@ -10,7 +10,7 @@ from tidegate.model.objects import Json
 from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.report.applications import head_document
-from tidegate.report.tables import table_lines
+from tidegate.report.tables import noted_lines
 
 Body = dict[str, Json]
 HEADS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
@@ -49,10 +49,13 @@ class ReconciledRow(msgspec.Struct, frozen=True):
 def reconciled_lines(
     rows: Sequence[ReconciledRow], *, everywhere: bool, room: int | None = None
 ) -> Iterator[str]:
-    """A table; with `everywhere` each says its namespace."""
+    """A table; with `everywhere` each says its namespace.
+
+    With too little room a message stands below its line.
+    """
     heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
     shown = [_cells(row)[0 if everywhere else 1 :] for row in rows]
-    yield from table_lines(heads, shown, room)
+    yield from noted_lines(heads, shown, room)
 
 
 def _cells(row: ReconciledRow) -> tuple[str, ...]:

@@ -52,14 +52,6 @@ def unit_line(
     return to_json(line).decode()
 
 
-def talk(*, notes: Iterable[TidegateError], unknown: Mapping[str, TidegateError]) -> Iterator[str]:
-    """What else there is to say: notes on the objects, and which objects are not known and why."""
-    yield from (str(seen_error(one)) for one in notes)
-    for what, why in unknown.items():
-        yield escaped(f"not known: {what}")
-        yield str(seen_error(why))
-
-
 def _name(body: dict[str, Json]) -> str:
     metadata = body.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}

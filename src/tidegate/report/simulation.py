@@ -54,6 +54,8 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What others did to objects, and what became of it."""
     uptakes: Sequence[Uptake] = ()
     """What units did with what was committed meanwhile."""
+    unknown: str = ""
+    """What could not be had of it."""
     releases: Sequence[ReleaseHistory] = ()
     """The revisions of Helm releases."""
 
@@ -73,6 +75,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
     engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
     `uptakes`: what units did with what was committed; their moments count from the beginning.
+    `unknown`: what could not be had, so that less is proved than it seems.
     `releases`: the revisions of Helm releases.
     """
 
@@ -87,6 +90,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     aftermath: tuple[Failure, ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    unknown: str = ""
     releases: tuple[ReleaseHistory, ...] = ()
 
 
@@ -106,6 +110,7 @@ def ending_of(run: EngineRun) -> Ending:
         aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
         drifts=tuple(_since(one, first.at) for one in run.drifts),
         uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
+        unknown=run.unknown,
         releases=tuple(run.releases),
     )
 
@@ -139,7 +144,7 @@ def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
 
 def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     """How one ended, what was tried again, and why it did not pass."""
-    yield f"{name}: {_end(run.events)}"
+    yield f"{name}: {_end(run)}"
     yield from _retries(run)
     yield from _waits(run)
     yield from _released(run)
@@ -285,13 +290,15 @@ def _course(run: EngineRun) -> Rollout:
     return course
 
 
-def _end(events: Sequence[Event]) -> str:
+def _end(run: EngineRun) -> str:
     """How it ended, and why if it did not pass."""
-    last = events[-1]
-    why = _why(events)
+    events = run.events
+    last, why = events[-1], _why(events)
     if last.reason == INVALID:
         return f"nothing was applied: {why}" if why else "nothing was applied"
-    return f"{last.reason} after {seconds(Ms(last.at - events[0].at))}{f': {why}' if why else ''}"
+    bounds = ", as far as it is known" if run.unknown else ""
+    lasted = seconds(Ms(last.at - events[0].at))
+    return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
 
 
 def _why(events: Sequence[Event]) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 
 from tidegate.report.rollout.rows import cells
 
 GAP = "  "
 CUT = "…"
+INDENT = "    "
+LEAST_NOTE = 30
+"""Cells that a column of sentences must have."""
 
 
 def table_lines(
@@ -35,6 +39,37 @@ def table_lines(
         *others, last = sorted(left_out, key=list(heads).index)
         named = f"{', '.join(others)} and {last}" if others else last
         yield _cut(f"(no room for {named})", room)
+
+
+def noted_lines(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], room: int | None = None
+) -> Iterator[str]:
+    """A table whose last column is a sentence, which is broken where there is too little room.
+
+    Where hardly any is left for it, it stands below its line.
+    """
+    lines = [*table_lines(heads, rows)]
+    if room is None or max(map(cells, lines)) <= room:
+        yield from lines
+        return
+    shorter = [*table_lines(heads[:-1], [row[:-1] for row in rows], room)]
+    width = max(map(cells, shorter)) + len(GAP)
+    sentences = [row[-1] for row in rows]
+    if room - width < LEAST_NOTE:
+        yield shorter[0]
+        for line, told in zip(shorter[1:], sentences, strict=True):
+            yield line
+            yield from wrap(told, room, initial_indent=INDENT, subsequent_indent=INDENT)
+        return
+    for line, told in zip(shorter, (heads[-1], *sentences), strict=True):
+        first, *more = wrap(told, room - width) or [""]
+        yield f"{line}{' ' * (width - cells(line))}{first}".rstrip()
+        yield from (f"{' ' * width}{one}" for one in more)
+
+
+def told_lines(sentence: str, room: int | None, indent: str = INDENT) -> list[str]:
+    """A sentence as lines for the room that there is; those behind the first are indented."""
+    return [sentence] if room is None else wrap(sentence, room, subsequent_indent=indent)
 
 
 def _cut(line: str, room: int | None) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from textwrap import wrap
 
 import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.rows import cells
-from tidegate.report.tables import table_lines
+from tidegate.report.tables import noted_lines, told_lines
 
 HEADS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
-INDENT = "    "
 HOUR, DAY = Ms(60 * MINUTE), Ms(24 * 60 * MINUTE)
 
 
@@ -39,6 +36,17 @@ class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
 
 
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a container has printed."""
+
+    pod: Ref
+    container: str
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.pod.name}/{self.container} | {self.line}"
+
+
 def event_lines(
     rows: Sequence[EventRow], now: Ms, *, everywhere: bool, room: int | None = None
 ) -> Iterator[str]:
@@ -52,15 +60,7 @@ def event_lines(
         (row.namespace, age(Ms(now - row.at)), row.type, row.reason, row.object, _message(row))
         for row in rows
     ]
-    lines = [*table_lines(heads, [one[first:] for one in rows_of])]
-    if room is None or max(map(cells, lines)) <= room:
-        yield from lines
-        return
-    head, *shorter = table_lines(heads[:-1], [one[first:-1] for one in rows_of], room)
-    yield head
-    for line, one in zip(shorter, rows_of, strict=True):
-        yield line
-        yield from wrap(one[-1], room, initial_indent=INDENT, subsequent_indent=INDENT)
+    yield from noted_lines(heads, [one[first:] for one in rows_of], room)
 
 
 def _message(row: EventRow) -> str:
@@ -80,13 +80,18 @@ def event_document(row: EventRow) -> dict[str, object]:
     return msgspec.structs.asdict(row)
 
 
-def log_lines(logs: Iterable[ContainerLog]) -> Iterator[str]:
+def log_lines(logs: Iterable[ContainerLog], room: int | None = None) -> Iterator[str]:
     """Each container behind a line that says whose it is."""
     for number, one in enumerate(logs):
         if number:
             yield ""
-        yield f"==> {one.pod}, container {one.container}, of {one.owner}: {one.state}"
+        head = f"==> {one.pod}, container {one.container}, of {one.owner}: {one.state}"
+        yield from told_lines(head, room)
         yield from one.lines or ("(it has printed nothing)",)
+
+
+def line_document(one: LogLine) -> dict[str, object]:
+    return {"pod": str(one.pod), "container": one.container, "line": one.line}
 
 
 def log_document(one: ContainerLog) -> dict[str, object]:

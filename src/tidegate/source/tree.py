@@ -102,15 +102,28 @@ def _walk(directory: Path, prefix: str) -> Iterator[TreeEntry]:
     pending = [(directory, prefix)]
     while pending:
         folder, above = pending.pop()
+        for item in _listed(folder):
+            if item.name == ".git":
+                continue
+            path = above + item.name
+            if item.is_dir(follow_symlinks=False):
+                pending.append((Path(item.path), path + "/"))
+            elif entry := _entry(item.path, path):
+                yield entry
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    try:
         with os.scandir(folder) as listed:
-            for item in listed:
-                if item.name == ".git":
-                    continue
-                path = above + item.name
-                if item.is_dir(follow_symlinks=False):
-                    pending.append((Path(item.path), path + "/"))
-                elif entry := _entry(item.path, path):
-                    yield entry
+            return list(listed)
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> SourceError:
+    """What nobody lets us read, or what has gone since it was listed."""
+    problem = f"it cannot be read: {error.strerror}"
+    return SourceError("source.local", problem, where=Place(str(path)))
 
 
 def _entry(place: str, path: str) -> TreeEntry | None:
@@ -134,8 +147,11 @@ def _end_of(link: TreeEntry, root: Path) -> Path:
 
 
 def _digest_file(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def check_digest(found: str, wanted: str, name: str) -> None:

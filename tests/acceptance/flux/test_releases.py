@@ -263,3 +263,91 @@ def test_hooks_of_a_rollback_go_by_their_own_ends(
     assert failed.code != 0
     assert stands(sandbox)[-1] == (3, "deployed")
     assert {*sandbox.all(JOB, "shop")} == {"kept"}
+
+
+def drift(sandbox: KeptSandbox) -> None:
+    """Somebody changes one object of the release, and deletes the other."""
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
+    sandbox.delete(CONFIG_MAP, "shop", "more")
+
+
+@case(63)
+@pytest.mark.parametrize("mode", ["enabled", "warn", "disabled", ""])
+def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_else_left(
+    sandbox: KeptSandbox, shop: ChartRepository, mode: str
+) -> None:
+    shop.put("templates/more.yaml", config_map("more", to="more"))
+    shop.release(driftDetection={"mode": mode} if mode else {})
+    sandbox.sync(shop.root)
+    drift(sandbox)
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    settings, is_mended = sandbox.all(CONFIG_MAP, "shop"), mode == "enabled"
+    assert text(settings["web"], "data", "to") == ("one" if is_mended else "other")
+    assert ("more" in settings) is is_mended
+    assert stands(sandbox) == [(1, "deployed")]
+    told = "drifted, and left so: ConfigMap shop/web: was changed by somebody: `data.to`"
+    assert (told in done.stdout) is (mode == "warn")
+    gone = "drifted, and left so: ConfigMap shop/more: was deleted"
+    assert (gone in done.stdout) is (mode == "warn")
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert text(settings["web"], "data", "to") == "two"
+    assert "more" in settings
+
+
+@case(63)
+@pytest.mark.parametrize("word", ["labels", "annotations"])
+def test_an_object_can_ask_that_nobody_looks_for_its_drift(
+    sandbox: KeptSandbox, shop: ChartRepository, word: str
+) -> None:
+    said = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
+    template = config_map("more", to="more").replace("\ndata:", f"\n{said}\ndata:")
+    shop.put("templates/more.yaml", template)
+    shop.release(driftDetection={"mode": "enabled"})
+    sandbox.sync(shop.root)
+    drift(sandbox)
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert text(settings["web"], "data", "to") == "one"
+    assert "more" not in settings
+
+
+@case(63)
+def test_fields_that_others_may_have_are_no_drift(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    target: Body = {"kind": "ConfigMap", "name": "web"}
+    ignore: Json = [{"paths": ["/data/to"], "target": target}]
+    shop.release(driftDetection={"mode": "warn", "ignore": ignore})
+    sandbox.sync(shop.root)
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert "drifted" not in done.stdout
+
+
+@case(63)
+def test_who_dies_in_the_middle_of_an_upgrade_is_gone_on_with_whatever_is_said_of_drift(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("before", "pre-upgrade"))
+    shop.release(values={"to": "two"})
+    sandbox.killed(shop.root, turns=16)
+    assert stands(sandbox)[-1][1] == "pending-upgrade"
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

@@ -104,7 +104,7 @@ def test_a_key_of_the_user_opens_and_a_secret_that_is_named_goes_before_it(
 
     assert own.returncode == 0
     assert "render.sops" not in own.stderr
-    assert "warning[render.sops.key]" in other.stderr
+    assert "warning[render.sops.wrong-key]" in other.stderr
     assert "at apps/secret.yaml:1:1" in other.stderr
     assert f"none of the keys opens it; it is encrypted for `age {key.recipient}`" in other.stderr
     assert f"looked at Secret `flux-system/sops-age` (`age.agekey`): {wrong.recipient}" in (

@@ -219,10 +219,9 @@ def test_post_renderers_may_spare_hooks() -> None:
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ("test: {enable: true}", "spec.test.enable"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
-        ("uninstall: {timeout: 1m}", "spec.uninstall.timeout"),
+        ("rollback: {cleanupOnFail: true}", "spec.rollback.cleanupOnFail"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
     ],
 )

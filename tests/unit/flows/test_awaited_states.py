@@ -101,6 +101,6 @@ async def test_what_is_only_awaited_is_no_object_of_its_unit(tmp_path: Path) -> 
         shown = await cluster.run("status", root, "-o", "json")
         planned = await cluster.run("plan", root)
 
-    assert [json.loads(line)["ref"]["name"] for line in shown.stdout.splitlines()] == ["late"]
+    assert [json.loads(line)["name"] for line in shown.stdout.splitlines()] == ["late"]
     assert "await present  Secret kube-system/key" in planned.stdout
     assert "1 to create\n" in planned.stdout

@@ -12,7 +12,7 @@ from tidegate.knowledge.reader import builtin
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
-from tidegate.sandbox.base import base_objects
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.living import living
 from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.world import Sandbox

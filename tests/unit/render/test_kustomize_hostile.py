@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.overlays import OverlayCase
-from tidegate.errors import RenderError
+from tidegate.errors import DocumentError, RenderError
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.kustomize.gather import gather
 
@@ -235,3 +235,29 @@ def test_a_fetched_tree_keeps_to_its_own_directory(tmp_path: Path) -> None:
     )
 
     assert error.code == "render.kustomize.restricted"
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
+)
+
+
+@pytest.mark.parametrize("text", ["spec: &me\n  again: *me\n", LAUGHS], ids=["loop", "laughs"])
+@pytest.mark.parametrize("field", ["resources: [a.yaml]", "patches: [{path: a.yaml}]"])
+def test_aliases_that_never_end_are_not_written_out(tmp_path: Path, field: str, text: str) -> None:
+    body = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n{text}\n"
+    overlay = tree(tmp_path, {"app/kustomization.yaml": field, "app/a.yaml": body})
+
+    with pytest.raises(DocumentError, match=r"documents\.alias\."):
+        gather(overlay)
+
+
+def test_what_only_looks_like_an_alias_is_taken_as_it_is(tmp_path: Path) -> None:
+    files = {
+        "app/kustomization.yaml": "resources: [a.yaml]\nconfigMapGenerator:\n- files: [b]\n",
+        "app/a.yaml": "kind: ConfigMap\ntext: 'x: &a [*a]'\n",
+        "app/b": "x: &a [*a]\n",
+    }
+
+    assert len(gather(tree(tmp_path, files)).copy.files) == len(files)

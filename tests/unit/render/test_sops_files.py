@@ -270,7 +270,7 @@ async def test_a_wrong_key_names_the_file_and_its_recipients(key: AgeKey, tmp_pa
     with pytest.raises(RenderError, match="none of the keys opens it") as caught:
         await decrypt_file(encrypted, AgeKey.generate().keys, where=Place("shop/a.yaml"))
 
-    assert caught.value.code == "render.sops.key"
+    assert caught.value.code == "render.sops.wrong-key"
     assert key.recipient in caught.value.problem
     assert "at shop/a.yaml" in str(caught.value)
 

@@ -8,8 +8,8 @@ from tests.fakes.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.base import base_objects
 from tidegate.sandbox.controllers.storage.volumes import provisioner
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.living import CONTROLLERS
 from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.testing import Body, body_of, items_of

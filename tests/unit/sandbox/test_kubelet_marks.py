@@ -39,6 +39,7 @@ def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -
         states.DIAL_POLLS,
         states.HOSTS,
         states.SERVERS_WAIT,
+        states.KUBECTL,
         states.KILLED_BY_PROBE,
         states.ENDED_BY_SIGNAL,
     }
@@ -63,6 +64,11 @@ def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -
             a_task("sh", "-c", "until nc -z db 5432; do sleep 1; done"),
             ["dial-polls", "durations", "hosts"],
             id="dials-and-waits",
+        ),
+        pytest.param(
+            a_task("kubectl", "wait", "pod/other", "--for=create"),
+            ["durations", "kubectl-waits"],
+            id="waits-for-objects",
         ),
         pytest.param(
             a_pod("web", a_container(env=DIALS)),

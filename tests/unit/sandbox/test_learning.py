@@ -120,15 +120,24 @@ def test_readiness_is_told_by_containers_that_have_a_probe(tmp_path: Path) -> No
     assert found == [None, "9s", None]
 
 
-def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(tmp_path: Path) -> None:
-    waits = ["sh", "-c", "until nc -z db 5432; do sleep 1; done"]
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("until nc -z db 5432; do sleep 1; done", "a Service"),
+        ("kubectl wait pod/db --for=condition=Ready", "objects"),
+    ],
+)
+def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(
+    tmp_path: Path, script: str, what: str
+) -> None:
+    waits = ["sh", "-c", script]
 
     plain, _ = learned(tmp_path, a_pod(task=True))
     waiting, notes = learned(tmp_path, a_pod(task=True, command=[*waits]))
 
     assert likely(plain, "run") == "42s"
     assert likely(waiting, "run") is None
-    assert "left out: tasks that wait for a Service (1)" in notes
+    assert f"left out: tasks that wait for {what} (1)" in notes
 
 
 def test_a_range_is_told_from_three_measurements_on(tmp_path: Path) -> None:

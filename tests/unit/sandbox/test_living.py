@@ -6,7 +6,7 @@ from tests.promises.objects import a_container, a_job, a_pod_template, a_statefu
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live
-from tidegate.sandbox.base import base_objects
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.living import living
 from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.world import Sandbox

@@ -12,7 +12,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.base import base_objects
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.living import living
 from tidegate.sandbox.operators.given import (

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.base import base_objects
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible, roster
+from tidegate.sandbox.first_objects import base_objects
 from tidegate.sandbox.living import living
 from tidegate.sandbox.physics.profile_file import typical
 from tidegate.sandbox.server.store import Transition

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
+from click.decorators import FC
 
 from tidegate.cli import options
 from tidegate.cli.commands.delete import delete as delete_verb
@@ -15,21 +16,15 @@ from tidegate.cli.commands.render import render as render_verb
 from tidegate.cli.commands.sync import sync as sync_verb
 from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import ALL, LABELS, PLACE, called_argument, units_like
+from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, called_argument, units_like
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
 from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
+    from tidegate.cli.doing import Doing
     from tidegate.flows.discover import Family
-    from tidegate.flows.entering import Found
     from tidegate.flows.named import NamedObject
-    from tidegate.flows.session import Session
-    from tidegate.flows.standing import UnitStanding
-    from tidegate.model.finding import Finding
     from tidegate.report.applications import ApplicationRow
-
-    Reader = Callable[[Session, Found], Awaitable[list[ApplicationRow]]]
-    Show = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
 
 KINDS = ("Application",)
 LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
@@ -38,13 +33,11 @@ REVISION = click.Option(
     default="",
     help="What a live Argo CD is to sync to, instead of Git's word.",
 )
-OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["wide", "name", "json"]),
-    default="wide",
-    show_default=True,
-)
+
+
+def _output(*forms: str) -> Callable[[FC], FC]:
+    choice = click.Choice(["wide", *forms, "json"])
+    return click.option("-o", "--output", type=choice, default="wide", show_default=True)
 
 
 @click.group()
@@ -62,10 +55,10 @@ def app() -> None:
 
 
 @app.command("list")
-@takes((PLACE, *LABELS), LOOKING)
+@takes((PLACE, HOME, *LABELS), LOOKING)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
 @takes(CHANGING)
-@OUTPUT
+@_output("name")
 def list_(**told: Unpack[Given]) -> int:
     """Show all Applications: how they stand, and in which wave they come.
 
@@ -76,6 +69,8 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate app list -C ~/platform --context prod -o json
       tidegate app list --watch
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, list_lines
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
@@ -84,21 +79,24 @@ def list_(**told: Unpack[Given]) -> int:
         return map(application_document, rows), lines
 
     if told["watch"]:
-        return _watch((), told, show)
-    rows, findings = _read((), told)
+        return watch_applications((), told, show)
+    rows, findings = read_applications((), told, doing)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
 @click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
 @takes(CHANGING)
-@options.text_or_json
+@_output("tree")
 def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
-    """Show one Application, and its resources wave by wave.
+    """Show one Application, and its resources as a tree, by phases and waves.
+
+    Hooks are among them, and below each object stands what it owns. -o tree has kind and name in
+    one column.
 
     What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
     looks again, too, so that what it says of the Application is of now.
@@ -106,9 +104,12 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
     \b
     Examples:
       tidegate app get database
+      tidegate app get database -o tree
       tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, application_lines
 
     if refresh or hard_refresh:
@@ -117,41 +118,45 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
         refresh_by_argo(called, told, hard=hard_refresh)
 
     def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
+        room, as_tree = room_on(sys.stdout), told["output"] == "tree"
         return map(application_document, rows), (
-            line for row in rows for line in application_lines(row, room_on(sys.stdout))
+            line for row in rows for line in application_lines(row, room, as_tree=as_tree)
         )
 
     if told["watch"]:
-        return _watch((called,), told, show)
-    rows, findings = _read((called,), told)
+        return watch_applications((called,), told, show, whole=True)
+    rows, findings = read_applications((called,), told, doing, whole=True)
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
-@options.text_or_json
+@takes((PLACE, HOME), LOOKING)
+@_output("tree")
 def resources(called: str, **told: Unpack[Given]) -> int:
-    """Show the resources of an Application, wave by wave.
+    """Show the resources of an Application as a tree, by phases and waves.
 
     \b
     Examples:
       tidegate app resources database
       tidegate app resources database -o json
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import resource_document, resource_lines
 
-    (row,), findings = _read((called,), told)
+    (row,), findings = read_applications((called,), told, doing, whole=True)
     documents = map(resource_document, row.resources)
-    lines = resource_lines(row.resources, room_on(sys.stdout))
+    as_tree = told["output"] == "tree"
+    lines = resource_lines(row.resources, room_on(sys.stdout), as_tree=as_tree)
     options.show(told["output"], documents, lines)
     return options.say_findings(findings)
 
 
 @app.command()
 @called_argument(KINDS)
-@takes((PLACE,), LOOKING)
+@takes((PLACE, HOME), LOOKING)
 @options.text_or_json
 def history(called: str, **told: Unpack[Given]) -> int:
     """Show what was rolled out of an Application before.
@@ -162,22 +167,33 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
+    doing = _say_first(told)
+    from tidegate.cli.applications import read_applications
     from tidegate.report.applications import history_documents, history_lines
 
-    (row,), findings = _read((called,), told)
+    (row,), findings = read_applications((called,), told, doing)
     options.show(told["output"], history_documents(row), history_lines(row))
     return options.say_findings(findings)
 
 
 @app.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(KINDS))
-@takes((PLACE, *LABELS, ALL), LOOKING)
+@takes((PLACE, HOME, *LABELS, ALL), LOOKING)
 @click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
 @click.option("--health", is_flag=True, help="Until it is Healthy.")
 @click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
 @click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
 @click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
+@click.option("--delete", "gone", is_flag=True, help="Until it is deleted.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="G:K:[NS/]NAME",
+    help="Look at this resource of it alone; may be repeated, and ! leaves one out.",
+)
 @options.timeout
+@options.text_or_json
 def wait(
     names: tuple[str, ...],
     every: bool,  # noqa: FBT001 - click's way
@@ -186,6 +202,7 @@ def wait(
     suspended: bool,  # noqa: FBT001
     degraded: bool,  # noqa: FBT001
     operation: bool,  # noqa: FBT001
+    gone: bool,  # noqa: FBT001
     **told: Unpack[Given],
 ) -> int:
     """Wait until Applications are synced, healthy and at rest, or as the options say.
@@ -196,6 +213,8 @@ def wait(
     Examples:
       tidegate app wait database shop
       tidegate app wait -l team=shop --health --timeout 10m
+      tidegate app wait shop --resource apps:Deployment:shop --health
+      tidegate app wait shop --delete
     """
     if sum(map(bool, (names, told["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
@@ -204,18 +223,27 @@ def wait(
 
     chosen = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
     healths = frozenset(one for one, is_wanted in chosen.items() if is_wanted)
-    return wait_for(names, DesiredState.of(sync=sync, operation=operation, healths=healths), told)
+    if gone and (sync or operation or healths or told["resources"]):
+        raise click.UsageError("--delete is waited for alone")
+    wanted = (
+        DesiredState(gone=True)
+        if gone
+        else DesiredState.of(
+            sync=sync, operation=operation, healths=healths, resources=told["resources"]
+        )
+    )
+    return wait_for(names, wanted, told)
 
 
 def _edits(name: str) -> click.Command:
     """A verb of Argo CD's that writes what stands in Git: it is refused, with the file to edit."""
 
-    @takes((PLACE, options.offline, options.repo_map))
+    @takes((PLACE, HOME, options.offline, options.repo_map))
     def refuse(called: str, more: tuple[str, ...], **told: Unpack[Given]) -> int:  # noqa: ARG001 - theirs
         from tidegate.cli.naming import find_families, find_meant
         from tidegate.errors import WordsError
 
-        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), "")
+        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), home=told["home"])
         problem = f"`{one.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
         raise WordsError("words.git", problem, where=one.where, hint=hint)
@@ -238,63 +266,9 @@ for _verb in ("set", "unset", "edit", "patch"):
     app.add_command(_edits(_verb))
 
 
-def _read(names: tuple[str, ...], told: Given) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
-    """The Applications that are meant, compared with what lives, and what was found on the way."""
-    doing = say_first("looking at Applications", quiet=told["output"] not in {"wide", "text"})
-    from tidegate.cli.asking import in_found, pointed_of
-
-    read = _reader(names, told)
-
-    async def ask(session: Session, found: Found) -> tuple[list[ApplicationRow], Found]:
-        return await read(session, found), found
-
-    rows, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    return rows, found.findings
-
-
-def _watch(names: tuple[str, ...], told: Given, show: Show) -> int:
-    """The same, shown again whenever it has changed."""
-    from tidegate.cli.watching import Told, watch
-
-    read = _reader(names, told)
-
-    async def ask(session: Session, found: Found) -> Told:
-        return show(await read(session, found))
-
-    return watch(told, ask)
-
-
-def _reader(names: tuple[str, ...], told: Given) -> Reader:
-    """Reads the Applications that are meant, as they are then."""
-    from tidegate.cli.naming import find_families, name_units
-    from tidegate.flows.standing import read_standings
-    from tidegate.model.reading import text
-
-    families = find_families(told["place"], told)
-    wanted = told["units"] = name_units(families, names, told.get("labels", ""), KINDS)
-    project = told.get("project", "")
-
-    async def read(session: Session, found: Found) -> list[ApplicationRow]:
-        standings = await read_standings(found, families, session)
-        chosen = (one for one in standings if one.unit.id.kind in KINDS)
-        rows = [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
-        return [
-            row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
-        ]
-
-    return read
-
-
-def _row(one: UnitStanding) -> ApplicationRow:
-    from tidegate.report.applications import ApplicationRow, ResourceRow
-
-    resources = tuple(
-        ResourceRow(each.ref, each.wave, each.is_synced, each.leaves, each.verdict)
-        for each in one.objects
-    )
-    name = f"{one.unit.id.namespace}/{one.unit.id.name}"
-    return ApplicationRow(name, one.wave, one.own, one.live, one.is_synced, one.verdict, resources)
+def _say_first(told: Given) -> Doing:
+    is_quiet = told["output"] in {"name", "json"} or told.get("watch", False)
+    return say_first("looking at Applications", quiet=is_quiet)
 
 
 def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_names
 from tidegate.cli.doing import say_first
+from tidegate.cli.nouns import UNITS
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 if TYPE_CHECKING:
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="UNIT...")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="UNIT...", shell_complete=complete_names(UNITS)
+)
 @takes(CLUSTER)
 @options.text_or_json
 def approve(names: tuple[str, ...], **told: Unpack[Given]) -> None:

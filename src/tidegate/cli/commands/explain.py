@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import click
 
-from tidegate.cli.saying import say
+from tidegate.cli import options
 
 
 @click.command()
 @click.argument("code", metavar="CODE")
-def explain(code: str) -> None:
+@options.text_or_json
+def explain(code: str, output: str) -> None:
     """Print the page of a rule: what it means, a bad example and a good one.
 
     \b
     Examples:
       tidegate explain ORD003
+      tidegate explain ORD003 -o json
     """
     from tidegate.flows.lint import page_of
     from tidegate.report.lint.page import page_lines
 
-    for line in page_lines(page_of(code)):
-        say(line)
+    found = page_of(code)
+    options.show(output, [found], page_lines(found.page))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_noun, complete_of
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
@@ -44,8 +45,18 @@ ALIASES = {
 
 
 @click.command()
-@click.argument("which", metavar="kustomizations|helmreleases|sources|all")
-@click.argument("called", metavar="[NAME]", required=False, default="")
+@click.argument(
+    "which",
+    metavar="kustomizations|helmreleases|sources|all",
+    shell_complete=complete_noun([*KINDS]),
+)
+@click.argument(
+    "called",
+    metavar="[NAME]",
+    required=False,
+    default="",
+    shell_complete=complete_of(lambda which: KINDS.get(ALIASES.get(which, which), ())),
+)
 @takes((PLACE, *LABELS), CLUSTER, HEALTH)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Of all namespaces.")
 @click.option(

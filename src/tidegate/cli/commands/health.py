@@ -126,9 +126,16 @@ def health(
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
     found = run(judge_files(files, dialect=dialect, **rules))
     doing.clear()
-    options.show(output, found, _table(found))
+    options.show(output, map(_document, found), _table(found))
     ill = any(one.verdict.health != HEALTHY for one in found)
     return UNHEALTHY if exit_code and ill else 0
+
+
+def _document(one: FileVerdict) -> dict[str, object]:
+    from tidegate.report.status import verdict_document
+
+    judged = {"rule": one.rule, "script": one.script}
+    return {**verdict_document(one.ref, one.verdict), "where": one.where, **judged}
 
 
 def _table(found: Sequence[FileVerdict]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_runs
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import PLACE
 from tidegate.cli.unit_options import NARROWING, TARGET, UNIT, WATCHING, Given, takes
@@ -64,15 +65,16 @@ async def _list(session: Session, found: Found) -> tuple[Found, list[JobRow]]:
 
 
 @jobs.command()
-@click.argument("called", metavar="NAME")
+@click.argument("called", metavar="NAME", shell_complete=complete_runs)
 @takes((PLACE,), NARROWING, UNIT, TARGET)
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @takes(WATCHING)
 def rerun(called: str, **told: Unpack[Given]) -> int:
-    """Delete a Job or hook, run it again, and then what waits behind it in its unit, in order.
+    """Delete a Job or hook, run it again, and then what waits behind it, in order.
 
-    Jobs and hooks behind it are run again, other objects are brought where they differ. What comes
-    before it is not touched, nor what other units bring.
+    Jobs and hooks behind it are run again, other objects are brought where they differ: in its own
+    unit, and in those that wait for that. What comes before it or beside it is not touched. With
+    --unit, it is left at that unit.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, say
+from tidegate.cli.saying import hand_out, note
 from tidegate.cli.unit_options import FILE
 
 
@@ -27,8 +27,13 @@ def profile() -> None:
 @click.option("--context", default=None, help="The context of the kubeconfig: read that cluster.")
 @click.option("--kubeconfig", default=None, help="The kubeconfig file to use.")
 @click.option("--operators", type=FILE, help="Rows for operators of your own.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="How.")
 def learn(
-    file: Path | None, context: str | None, kubeconfig: str | None, operators: Path | None
+    file: Path | None,
+    context: str | None,
+    kubeconfig: str | None,
+    operators: Path | None,
+    output: str,
 ) -> int:
     """Write a profile with the durations that a cluster has seen, for `simulate --profile`.
 
@@ -45,7 +50,9 @@ def learn(
         raise click.UsageError("give a FILE or --context NAME, and not both")
     if kubeconfig is not None and context is None:
         raise click.UsageError("--kubeconfig is for --context")
-    doing = say_first(f"reading {file or context}", quiet=False)
+    doing = say_first(f"reading {file or context}", quiet=output == "json")
+    import json
+
     from tidegate.cli.asking import setting_of
     from tidegate.cli.running import run
     from tidegate.flows.learning import learn_from_cluster, learn_from_file
@@ -58,7 +65,9 @@ def learn(
         target = Target(kubeconfig=kubeconfig, context=context)
         learned = run(learn_from_cluster(target, setting_of({}), operators))
     doing.clear()
-    hand_out("\n".join(profile_lines(learned.document)))
-    for note in learned.notes:
-        say(note, err=True)
+    is_json = output == "json"
+    text = json.dumps(learned.document) if is_json else "\n".join(profile_lines(learned.document))
+    hand_out(text)
+    for one in learned.notes:
+        note(one)
     return 0

@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, say, say_lines
+from tidegate.cli.saying import hand_out, note, say, say_error
 from tidegate.cli.unit_options import NARROWING, Given, takes
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def _show(
     `findings`: what is told behind all units, and not here.
     """
     from tidegate.flows.rendering import Unrendered
-    from tidegate.report.places import seen_error
-    from tidegate.report.rendered import show, talk, unit_line
+    from tidegate.report.rendered import show, unit_line
 
     result = part.result
     if output == "units":
@@ -102,7 +101,7 @@ def _show(
         hand_out(unit_line(names, part.objects, said, part.findings))
     if isinstance(result, Unrendered):
         for error in (one for one in result.errors if not _is_among(one, findings)):
-            say_lines(str(seen_error(error)), err=True)
+            say_error(error)
         return max(error.exit_code for error in result.errors)
     shown = () if output == "units" else part.objects
     for text in show(shown, form=output, origins=origins):
@@ -111,12 +110,13 @@ def _show(
         else:
             hand_out(text, end="")
     if not result.documents and not result.weakened:
-        say(f"`{what}` renders to nothing", err=True)
-    unknown = {one.unknown: one.why for one in result.weakened}
-    notes = (one for one in (*result.locked, *result.suspect) if not _is_among(one, findings))
-    for text in talk(notes=notes, unknown=unknown):
-        say_lines(text, err=True)
-    return max((error.exit_code for error in unknown.values()), default=0)
+        note(f"`{what}` renders to nothing")
+    notes = (*result.locked, *result.suspect)
+    options.say_notes(one for one in notes if not _is_among(one, findings))
+    for one in {one.unknown: one for one in result.weakened}.values():
+        note(f"not known: {one.unknown}", severity="warning")
+        say_error(one.why)
+    return max((one.why.exit_code for one in result.weakened), default=0)
 
 
 def _is_among(error: TidegateError, findings: tuple[Finding, ...]) -> bool:

@@ -14,12 +14,13 @@ from tidegate.cli.pausing import pausing
 def resume() -> None:
     """Have units and sources taken up again that somebody has suspended, as `flux resume` does.
 
-    A live controller goes on with them; without one, the next `sync` does.
+    A live controller goes on with them, and is waited for: where one is named always, where several
+    are with --wait. Without one, the next `sync` goes on, or `reconcile` now.
 
     \b
     Examples:
       tidegate resume kustomization apps
-      tidegate resume hr --all --context prod
+      tidegate resume hr --all --wait --timeout 10m --context prod
       tidegate resume source git platform
       tidegate resume application shop
     """

@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.saying import close_output, say, say_lines
-from tidegate.cli.unit_options import FURNISHING, SIMULATION, Given, takes
+from tidegate.cli.saying import close_output, say_lines
+from tidegate.cli.unit_options import FURNISHING, NAMESPACE, SIMULATION, Given, takes
 
 FILE = click.Path(exists=True, path_type=Path)
 
@@ -31,7 +31,7 @@ def sandbox() -> None:
 
 @sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@takes(SIMULATION)
+@takes((NAMESPACE,), SIMULATION)
 @options.until("10m", "How long to look, in its own time.")
 @click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
 @options.text_or_json
@@ -43,7 +43,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
       tidegate sandbox run deployment.yaml
       tidegate sandbox run manifests/ --scenario slow-database.yaml --until 30m
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
-      tidegate sandbox run manifests/ -o json
+      tidegate sandbox run manifests/ -n shop -o json
     """
     doing = say_first("playing")
     from tidegate.cli.asking import simulation_of
@@ -51,7 +51,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     from tidegate.flows.play import play
     from tidegate.report.timeline import as_text, timeline
 
-    happenings = run(play(files, simulation_of(told), until=told["until"]))
+    happenings = run(play(files, simulation_of(told), until=told["until"], home=told["namespace"]))
     doing.clear()
     wanted = {kind.lower() for kind in told["kinds"]}
     lines = [
@@ -80,6 +80,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     help="Seconds of the cluster in one of ours.",
 )
 @click.option("--foreground", is_flag=True, help="Stay, until Ctrl-C ends it.")
+@options.text_or_json
 def up(**told: Unpack[Given]) -> int:
     """Start a simulated cluster that stays, and serve its API on this machine.
 
@@ -98,7 +99,7 @@ def up(**told: Unpack[Given]) -> int:
 
     home = home_of(os.environ)
     if not told["foreground"]:
-        doing = say_first("starting a simulated cluster")
+        doing = say_first("starting a simulated cluster", quiet=told["output"] == "json")
         started = start(_written(), home)
         doing.clear()
         say_lines(started.said or started.complaint, err=not started.said)
@@ -109,8 +110,12 @@ def up(**told: Unpack[Given]) -> int:
     from tidegate.flows.sandbox_up import SandboxUp, stand, with_given
 
     def tell(standing: SandboxUp) -> None:
-        say(f"simulated cluster at {standing.address}, context {CONTEXT}")
-        say(f"export KUBECONFIG={standing.kubeconfig}")
+        place = {"address": standing.address, "kubeconfig": str(standing.kubeconfig)}
+        lines = (
+            f"simulated cluster at {standing.address}, context {CONTEXT}",
+            f"export KUBECONFIG={standing.kubeconfig}",
+        )
+        options.show(told["output"], [{"state": "up", "context": CONTEXT, **place}], lines)
         close_output()
 
     simulation = with_given(simulation_of(told), told["given"])
@@ -130,7 +135,8 @@ def _written() -> list[str]:
 
 
 @sandbox.command(short_help="End the simulated cluster that is up.")
-def down() -> None:
+@options.text_or_json
+def down(output: str) -> None:
     """End the simulated cluster that is up. What was in it is gone.
 
     \b
@@ -140,7 +146,8 @@ def down() -> None:
     import os
 
     from tidegate.cli.running import run
-    from tidegate.flows.sandbox_home import end, home_of
+    from tidegate.flows.sandbox_home import CONTEXT, end, home_of
 
     run(end(home_of(os.environ)))
-    say("the simulated cluster has ended")
+    ended = {"state": "ended", "context": CONTEXT}
+    options.show(output, [ended], ["the simulated cluster has ended"])

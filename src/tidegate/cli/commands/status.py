@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -9,6 +10,7 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Given, takes
+from tidegate.cli.window import room_on
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -37,7 +39,8 @@ def status(what: str, **told: Unpack[Given]) -> int:
     doing.clear()
     say_target(told)
     rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
-    options.show(told["output"], stands, status_lines(rows))
+    lines = status_lines(rows, room_on(sys.stdout))
+    options.show(told["output"], map(_document, stands), lines)
     return options.say_findings(found.findings)
 
 
@@ -45,3 +48,16 @@ async def _read(session: Session, found: Found) -> tuple[Found, list[ObjectStatu
     from tidegate.flows.status import read_status
 
     return found, await read_status(found.one, session)
+
+
+def _document(one: ObjectStatus) -> dict[str, object]:
+    from tidegate.report.status import verdict_document
+
+    return {
+        "unit": str(one.unit) if one.unit else "",
+        "cluster": one.cluster,
+        **verdict_document(one.ref, one.verdict),
+        "wave": one.wave,
+        "synced": one.is_synced,
+        "inGit": not one.leaves,
+    }

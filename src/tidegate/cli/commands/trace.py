@@ -7,14 +7,17 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_kinds, complete_objects
 from tidegate.cli.doing import say_first
 from tidegate.cli.naming import PLACE
 from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 
 @click.command()
-@click.argument("kind", metavar="KIND")
-@click.argument("called", metavar="NAME", required=False, default="")
+@click.argument("kind", metavar="KIND", shell_complete=complete_kinds)
+@click.argument(
+    "called", metavar="NAME", required=False, default="", shell_complete=complete_objects
+)
 @takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
 @click.option("-n", "--namespace", "home", default="", help="Of this namespace.")
 @options.text_or_json

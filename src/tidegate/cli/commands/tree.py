@@ -8,9 +8,9 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE, called_argument
+from tidegate.cli.naming import HOME, PLACE, called_argument
 from tidegate.cli.nouns import NOUNS, by_noun
-from tidegate.cli.unit_options import Given, takes
+from tidegate.cli.unit_options import CLUSTER, Given, takes
 
 UNITS = ("application", "helmrelease", "kustomization")
 
@@ -19,7 +19,7 @@ def _make(noun: str) -> click.Command:
     (kind,) = NOUNS[noun]
 
     @called_argument((kind,))
-    @takes((PLACE, options.offline, options.repo_map))
+    @takes((PLACE, HOME), CLUSTER, (options.offline, options.repo_map))
     @click.option("--compact", is_flag=True, help="Units alone.")
     @options.text_or_json
     def show(called: str, compact: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
@@ -43,11 +43,12 @@ def _make(noun: str) -> click.Command:
 def tree() -> None:
     """Show what a unit brings, and what units among that bring, as `flux tree` draws it.
 
-    It is what Git says: no cluster is asked. Hooks and waves stand beside the objects.
+    It is what Git says, and no cluster is asked. With --context it is what that cluster has: by the
+    inventory on the unit's own object, else by its journal. Hooks and waves stand beside objects.
 
     \b
     Examples:
       tidegate tree kustomization flux-system
-      tidegate tree ks flux-system --compact
+      tidegate tree ks flux-system --compact --context prod
       tidegate tree application shop -o json
     """

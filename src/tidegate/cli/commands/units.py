@@ -8,12 +8,12 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import NARROWING, Given, takes
+from tidegate.cli.unit_options import NAMING, NARROWING, Given, takes
 
 
 @click.command()
 @click.argument("what", metavar="[PATH]", default=".")
-@takes(NARROWING)
+@takes(NAMING, NARROWING)
 @options.offline
 @options.repo_map
 @click.option("--objects", is_flag=True, help="Render every unit, to count its objects.")

@@ -1,4 +1,4 @@
-"""What an object itself says to kustomize-controller, by its labels and annotations.
+"""What an object itself says to Flux's controllers, by its labels and annotations.
 
 A word counts wherever it stands, and in whichever case. Some are heard from the text in Git alone,
 some from what lives, most from both.
@@ -18,6 +18,7 @@ PREFIX = "kustomize.toolkit.fluxcd.io/"
 SSA, RECONCILE, FORCE, PRUNE = (
     f"{PREFIX}{word}" for word in ("ssa", "reconcile", "force", "prune")
 )
+DRIFT = "helm.toolkit.fluxcd.io/driftDetection"
 MERGE, IF_NOT_PRESENT, IGNORE = "Merge", "IfNotPresent", "Ignore"
 DISABLED, ENABLED = "disabled", "enabled"
 
@@ -25,6 +26,11 @@ DISABLED, ENABLED = "disabled", "enabled"
 def is_left_alone(body: Body) -> bool:
     """Whether it asks for being neither written nor deleted."""
     return _says(body, RECONCILE, DISABLED) or _says(body, SSA, IGNORE)
+
+
+def is_undetected(body: Body) -> bool:
+    """Whether it asks for being left out where drift of a release is looked for."""
+    return _says(body, DRIFT, DISABLED)
 
 
 def is_forced(body: Body) -> bool:

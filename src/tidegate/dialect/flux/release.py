@@ -25,7 +25,14 @@ from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.ledger import Action, ActionTerms, CrdPolicy, ReleaseTerms
+from tidegate.model.ledger import (
+    Action,
+    ActionTerms,
+    CrdPolicy,
+    DriftMode,
+    ReleaseTerms,
+    TrialTerms,
+)
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Handling, Order, Policy, Tracking
@@ -40,7 +47,6 @@ CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
 NO_HOOKS = "nohooks"
 STRATEGIES = ("combined", NO_HOOKS, "separate")
 """Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
-MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
@@ -54,10 +60,6 @@ UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
     "rollback.cleanupOnFail": "what a failed rollback has made stays",
-    "rollback.timeout": "a rollback has as much time as the upgrade",
-    "test.enable": "tests of the chart are not run",
-    "uninstall.timeout": "an end has as much time as an install",
-    "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
@@ -85,6 +87,8 @@ def read_release(document: Document, namespace: str) -> Declared:
         upgrade=_action(spec, "upgrade"),
         rollback=_action(spec, "rollback"),
         uninstall=_action(spec, "uninstall"),
+        test=_tests(spec),
+        drift=_drift(spec),
         ignores=tuple(read_ignores(spec.part("driftDetection"))),
     )
     unit = Unit(
@@ -127,6 +131,7 @@ def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource
         defaults=defaults,
         kube_version="",
         include_crds=not skips,
+        include_tests=terms.test.runs,
         skip_schema=not terms.install.checks_values,
         checks_lock=False,
     )
@@ -180,9 +185,28 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
         identity=read_identity(spec, own.namespace),
         expressions=read_expressions(spec),
         farewell=Propagation(_propagation(spec).capitalize()),
-        heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
+        heals=terms.drift is DriftMode.ENABLED,
     )
     return act(policy, terms)
+
+
+def _tests(spec: Part) -> TrialTerms:
+    said = spec.part("test")
+    filters = [
+        (one.text("name", needed=True), one.flag("exclude")) for one in said.parts("filters")
+    ]
+    return TrialTerms(
+        runs=said.flag("enable"),
+        timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
+        ignores=said.flag("ignoreFailures"),
+        only=tuple(name for name, excluded in filters if not excluded),
+        but=tuple(name for name, excluded in filters if excluded),
+    )
+
+
+def _drift(spec: Part) -> DriftMode:
+    said, usual = spec.part("driftDetection"), DriftMode.DISABLED
+    return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
 
 
 def _propagation(spec: Part) -> str:
@@ -207,7 +231,17 @@ def _action(spec: Part, name: str) -> ActionTerms:
         checks=not said.flag("disableOpenAPIValidation"),
         checks_values=not said.flag("disableSchemaValidation"),
         refuses_others=said.flag("disableTakeOwnership"),
+        forgives=_forgives(spec, name),
+        cleans=said.flag("cleanupOnFail"),
     )
+
+
+def _forgives(spec: Part, name: str) -> bool:
+    """Whether tests that fail are no failure of an action."""
+    said = spec.part(name).part("remediation")
+    if said.has("ignoreTestFailures"):
+        return said.flag("ignoreTestFailures")
+    return spec.part("test").flag("ignoreFailures")
 
 
 def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
@@ -229,6 +263,7 @@ def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
     if strategy.text("name", among=FAILURE_STRATEGIES) == FAILURE_STRATEGIES[1]:
         tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
         remedy, last = None, False
+    cleans = remedy is None and said.flag("cleanupOnFail")
     retry = Retry(
         limit=tries if tries >= 0 else ENDLESS,
         first=pause,
@@ -237,8 +272,8 @@ def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
         whole=True,
         gates=True,
         refreshes=True,
-        rescues=remedy is not None,
-        rescues_last=last,
+        rescues=remedy is not None or cleans,
+        rescues_last=last or cleans,
         counts_on=True,
     )
     return retry, remedy

@@ -12,6 +12,22 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tidegate.dialect.flux.release_drift import (
+    CORRECTION,
+    DRIFTED,
+    tell_drift,
+    tell_failed_correction,
+)
+from tidegate.dialect.flux.release_tests import (
+    TEST,
+    TESTED,
+    await_tests,
+    fail_tests,
+    has_failed_tests,
+    is_awaiting_tests,
+    snapshot_tests,
+    tell_tests,
+)
 from tidegate.dialect.flux.status import (
     PROGRESSING,
     READY,
@@ -35,10 +51,12 @@ from tidegate.model.semantics import ENDLESS
 
 Body = dict[str, Json]
 RELEASED, REMEDIATED = "Released", "Remediated"
-ORDER = (RECONCILING, STALLED, READY, RELEASED, "TestSuccess", REMEDIATED, "Drifted")
+ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
 MOST_SNAPSHOTS = 5
 ROLLED_BACK = "Rollback to "
 SNAPSHOT = "v2"
+TOLD_OF_DIGEST = 12
+"""How much of an artifact's digest a chart's version tells."""
 FAILURES = {Action.INSTALL: "installFailures", Action.UPGRADE: "upgradeFailures"}
 
 
@@ -46,7 +64,6 @@ def release_status(
     own: Body, account: UnitAccount, sources: Sequence[Provenance]
 ) -> OwnStatus | None:
     """The status of a HelmRelease, given the one it has; None: there is nothing to say."""
-    del sources  # the record of a release names its chart
     conditions, terms = FluxConditions(own, stamp(account.now), ORDER), account.release
     is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
     if terms is None or account.going is Going.WAITS or (is_lost and not account.operated):
@@ -55,22 +72,24 @@ def release_status(
     status: Body = {**mapping(own, "status"), "storageNamespace": terms.storage}
     notes: tuple[Note, ...] = ()
     if account.going is Going.RUNS:
-        limit = go_duration(terms.acting.timeout)
-        doing = f"Running '{terms.action}' action with timeout of {limit}"
+        doing = _doing(account, terms, conditions, newest(records))
         conditions.set(READY, "Unknown", PROGRESSING, doing)
         conditions.set(RECONCILING, "True", PROGRESSING, doing)
         conditions.drop(STALLED)
     elif account.result == Result.PASSED:
-        notes = _pass(account, conditions, records)
+        notes = _pass(account, terms, conditions, records)
         status = {key: one for key, one in status.items() if key not in _COUNTS}
         status["observedGeneration"] = number(own, "metadata", "generation")
+    elif account.is_kept and account.is_known:
+        notes = _fail_to_correct(account, conditions, records)
     else:
         notes = _fail(account, terms, conditions, records)
         status |= _counts(account, terms)
-    status |= _attempted(own, account, records)
+    digest = _artifact_of(records, sources)
+    status |= {} if account.is_kept else _attempted(own, account, records, digest)
     status |= {
         "conditions": conditions.listed(),
-        "history": _history(records, mappings(own, "status", "history")),
+        "history": _history(records, mappings(own, "status", "history"), digest),
         "inventory": inventory_of(mapping(own, "status"), account),
     }
     return OwnStatus(status, notes)
@@ -79,19 +98,62 @@ def release_status(
 _COUNTS = frozenset({"failures", *FAILURES.values()})
 
 
+def _doing(
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    last: ReleaseRecord | None,
+) -> str:
+    """What is done now, and for how long at most."""
+    action, limit = terms.action.value, terms.acting.timeout
+    if last is not None and is_awaiting_tests(last, terms.test):
+        _succeed(conditions, last)
+        await_tests(conditions, _named(last), _chart(last))
+        action, limit = TEST, terms.test.timeout
+    elif account.is_kept:
+        action = CORRECTION
+    return f"Running '{action}' action with timeout of {go_duration(limit)}"
+
+
 def _pass(
-    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    records: Sequence[ReleaseRecord],
 ) -> tuple[Note, ...]:
     last = newest(records)
     if last is None:
         return ()
+    reason, told = _succeed(conditions, last)
+    tested = tell_tests(last, terms.test, conditions, _named(last), _chart(last))
+    drifted = tell_drift(account, terms.drift, conditions, _named(last))
+    if not account.operated:
+        return drifted
+    return (*(() if account.is_kept else (("Normal", reason, told),)), *tested, *drifted)
+
+
+def _succeed(conditions: FluxConditions, last: ReleaseRecord) -> tuple[str, str]:
+    """It stands as it was released last: the reason, and the sentence."""
     action = last.notes.get(ACTION, Action.UPGRADE) if last.number == 1 else Action.UPGRADE
     told = f"Helm {action} succeeded for release {_named(last)} with chart {_chart(last)}"
     reason = f"{action.capitalize()}Succeeded"
     conditions.set(RELEASED, "True", reason, told)
     conditions.set(READY, "True", reason, told)
     conditions.drop(RECONCILING, STALLED, REMEDIATED)
-    return (("Normal", reason, told),) if account.operated else ()
+    return reason, told
+
+
+def _fail_to_correct(
+    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+) -> tuple[Note, ...]:
+    """The release stands, though not all of it is as it was released."""
+    last = newest(records)
+    if last is None:
+        return ()
+    _succeed(conditions, last)
+    why = account.sentence or account.reason
+    notes = tell_failed_correction(account, conditions, _named(last), why)
+    return notes if account.operated else ()
 
 
 def _fail(
@@ -108,14 +170,10 @@ def _fail(
     if not account.is_known:
         conditions.set(READY, "False", "ArtifactFailed", why)
         return ()
-    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
-    chart = f" with chart {_chart(failed)}" if failed is not None else ""
-    told = f"Helm {action} failed for release {terms.namespace}/{terms.name}{chart}: {why}"
-    reason = f"{action.capitalize()}Failed"
-    conditions.set(RELEASED, "False", reason, told)
+    told, reason = _failed(account, terms, conditions, records, why)
     notes: list[Note] = [("Warning", reason, told)]
     conditions.drop(REMEDIATED)
-    if account.remedied is not None:
+    if account.remedied is not None and terms.acting.remedy is not None:
         told, reason = _remedied(terms, records, why, went_well=account.remedied)
         conditions.set(REMEDIATED, "True" if account.remedied else "False", reason, told)
         notes.append(("Normal" if account.remedied else "Warning", reason, told))
@@ -132,6 +190,32 @@ def _fail(
         conditions.drop(RECONCILING)
         notes.append(("Warning", "RetriesExceeded", tried))
     return tuple(notes) if account.operated else ()
+
+
+def _failed(
+    account: UnitAccount,
+    terms: ReleaseTerms,
+    conditions: FluxConditions,
+    records: Sequence[ReleaseRecord],
+    why: str,
+) -> tuple[str, str]:
+    """What has failed: the release, or its tests; the sentence, and the reason."""
+    name, action = f"{terms.namespace}/{terms.name}", terms.action
+    if account.by_test:
+        tested = newest(one for one in records if has_failed_tests(one))
+        if tested is not None:
+            _succeed(conditions, tested)
+            return fail_tests(conditions, f"{_named(tested)} with chart {_chart(tested)}", why)
+        return fail_tests(conditions, name, why)
+    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
+    chart = f" with chart {_chart(failed)}" if failed is not None else ""
+    told, reason = (
+        f"Helm {action} failed for release {name}{chart}: {why}",
+        f"{action.capitalize()}Failed",
+    )
+    conditions.set(RELEASED, "False", reason, told)
+    conditions.drop(TESTED)
+    return told, reason
 
 
 def _remedied(
@@ -161,7 +245,21 @@ def _chart(record: ReleaseRecord) -> str:
     return "@".join(record.chart)
 
 
-def _attempted(own: Body, account: UnitAccount, records: Sequence[ReleaseRecord]) -> Body:
+def _artifact_of(records: Sequence[ReleaseRecord], sources: Sequence[Provenance]) -> str:
+    """The digest of the OCI artifact that the newest chart tells in its version, if it does."""
+    tried = newest(one for one in records if not _is_rollback(one))
+    build = tried.chart[1].rpartition("+")[2] if tried is not None else ""
+    digests = (one.revision.digest for one in sources)
+    return next((one for one in digests if build and build == _short(one)), "")
+
+
+def _short(digest: str) -> str:
+    return digest.rpartition(":")[2][:TOLD_OF_DIGEST]
+
+
+def _attempted(
+    own: Body, account: UnitAccount, records: Sequence[ReleaseRecord], digest: str
+) -> Body:
     """What was tried last; nothing where nothing was."""
     tried = newest(one for one in records if not _is_rollback(one))
     terms = account.release
@@ -172,6 +270,7 @@ def _attempted(own: Body, account: UnitAccount, records: Sequence[ReleaseRecord]
         "lastAttemptedReleaseAction": terms.action.value,
         "lastAttemptedRevision": tried.chart[1],
         "lastAttemptedConfigDigest": _digest(tried.config),
+        **({"lastAttemptedRevisionDigest": digest} if digest else {}),
     }
 
 
@@ -187,8 +286,10 @@ def _is_rollback(record: ReleaseRecord) -> bool:
     return text(record.content, "info", "description").startswith(ROLLED_BACK)
 
 
-def _history(records: Iterable[ReleaseRecord], known: Sequence[Body]) -> list[Json]:
+def _history(records: Iterable[ReleaseRecord], known: Sequence[Body], digest: str) -> list[Json]:
     """Snapshots, the newest first, down to the last one before it that was well."""
+    digests = {_short(told): told for told in (text(old, "ociDigest") for old in known) if told}
+    digests |= {_short(digest): digest} if digest else {}
     ordered = sorted(records, key=lambda one: one.number, reverse=True)
     if not ordered:
         return [
@@ -198,13 +299,13 @@ def _history(records: Iterable[ReleaseRecord], known: Sequence[Body]) -> list[Js
         ] or [*known[:1]]
     kept: list[Json] = []
     for one in ordered[:MOST_SNAPSHOTS]:
-        kept.append(_snapshot(one))
+        kept.append(_snapshot(one, digests.get(one.chart[1].rpartition("+")[2], "")))
         if len(kept) > 1 and one.status in GOOD:
             break
     return kept
 
 
-def _snapshot(record: ReleaseRecord) -> Body:
+def _snapshot(record: ReleaseRecord, artifact: str) -> Body:
     chart, info = mapping(record.content, "chart", "metadata"), mapping(record.content, "info")
     told: Body = {
         "apiVersion": SNAPSHOT,
@@ -221,7 +322,10 @@ def _snapshot(record: ReleaseRecord) -> Body:
     }
     if text(chart, "appVersion"):
         told["appVersion"] = text(chart, "appVersion")
-    return told
+    if artifact:
+        told["ociDigest"] = artifact
+    tests = snapshot_tests(record)
+    return {**told, "testHooks": tests} if tests else told
 
 
 def _digest(body: Body) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tidegate.dialect.helm.hooks import is_tested
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
 from tidegate.dialect.times import stamp
 from tidegate.documents import read
@@ -24,6 +25,7 @@ from tidegate.model.ledger import (
     ReleaseSheet,
     ReleaseTerms,
     SheetHook,
+    TrialTerms,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -34,9 +36,12 @@ KEY = "tidegate.dev/made-of"
 ACTION = "tidegate.dev/action"
 RENDERED = "tidegate.dev/rendered-as"
 INTO = "tidegate.dev/release-namespace"
+TESTED = "tidegate.dev/tests"
 """Annotations of records that are ours: whose, of what, by which action, and as which revision
-where that is another one: what was rolled back to was rendered then; and for which namespace.
+where that is another one: what was rolled back to was rendered then; for which namespace, and how
+its tests went.
 """
+FIT, UNFIT = "passed", "failed"
 APPLIED = "ssa"
 BEGINNINGS = {
     Action.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
@@ -68,7 +73,9 @@ def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark
     if last.status is ReleaseStatus.UNINSTALLED:
         return Entering(Action.INSTALL, last.number + 1)
     is_ours = (last.notes.get(UNIT), last.notes.get(KEY)) == (mark, key)
-    if is_ours and last.status is ReleaseStatus.DEPLOYED:
+    if is_ours and last.status is ReleaseStatus.DEPLOYED and not is_refused(last, terms):
+        if terms.test.runs and TESTED not in last.notes and tests_of(last, terms.test):
+            return Entering(Action.TEST, last.number, goes_on=True, brought=brought)
         return Entering(Action.KEEP, last.number, brought=brought)
     if is_ours and last.status in GONE_ON_WITH:
         action = GONE_ON_WITH[last.status]
@@ -78,6 +85,22 @@ def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark
 
 def newest(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
     return max(records, key=lambda one: one.number, default=None)
+
+
+def tests_of(record: ReleaseRecord, terms: TrialTerms) -> list[dict[str, Json]]:
+    """Those of a revision's hooks that are its tests, and are run."""
+    hooks = mappings(record.content, "hooks")
+    return [
+        one
+        for one in hooks
+        if is_tested([*map(str, listed(one, "events"))], text(one, "name"), terms)
+    ]
+
+
+def is_refused(record: ReleaseRecord, terms: ReleaseTerms) -> bool:
+    """Whether the tests of a revision have failed, and that counts."""
+    counts = terms.test.runs and not terms.acting.forgives
+    return counts and record.notes.get(TESTED) == UNFIT
 
 
 class Former(msgspec.Struct, frozen=True, order=True):
@@ -123,10 +146,12 @@ def known_release(
     return KnownRelease(
         number=number,
         stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
+        is_deployed=status == ReleaseStatus.DEPLOYED,
         is_gone=status == ReleaseStatus.UNINSTALLED,
         action=Action(action) if isinstance(action, str) and action in {*Action} else None,
         key=str(notes.get(KEY, "")),
         rendered=int(rendered) if rendered.isdecimal() else number,
+        is_unfit=notes.get(TESTED) == UNFIT,
     )
 
 
@@ -198,15 +223,44 @@ def end(
     return Entries((*superseded, deployed))
 
 
-def rollback_target(records: Iterable[ReleaseRecord], before: int) -> ReleaseRecord | None:
+def review(
+    records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, entering: Entering, ended: EntryEnd
+) -> Entries:
+    """The revision with what became of its tests; where not all of them ended, they are run again.
+
+    One that fails is the last that is run.
+    """
+    mine = next((one for one in records if one.number == entering.number), None)
+    if mine is None:
+        return Entries()
+    tests = {(text(one, "kind"), text(one, "name")) for one in tests_of(mine, terms.test)}
+    runs = [one for one in ended.hooks if (one.ref.kind.name, one.ref.name) in tests]
+    if not runs:
+        return Entries()
+    mine = _with_hooks(mine, runs)
+    notes = {**mine.notes}
+    if any(one.passed is False for one in runs):
+        notes[TESTED] = UNFIT
+    elif len([one for one in runs if one.passed]) == len(tests):
+        notes[TESTED] = FIT
+    return Entries((msgspec.structs.replace(mine, notes=notes),))
+
+
+def rollback_target(
+    records: Iterable[ReleaseRecord], before: int, terms: ReleaseTerms
+) -> ReleaseRecord | None:
     """The last revision before this one that was well."""
-    return newest(one for one in records if one.number < before and one.status in GOOD)
+    return newest(
+        one
+        for one in records
+        if one.number < before and one.status in GOOD and not is_refused(one, terms)
+    )
 
 
-def intend_rollback(records: Sequence[ReleaseRecord]) -> Entering:
+def intend_rollback(records: Sequence[ReleaseRecord], terms: ReleaseTerms) -> Entering:
     """What a rollback is, given the records there are: it is the next revision."""
     last = newest(records)
-    if last is None or rollback_target(records, last.number) is None:
+    if last is None or rollback_target(records, last.number, terms) is None:
         return Entering(Action.KEEP)
     return Entering(Action.ROLLBACK, last.number + 1)
 
@@ -215,7 +269,7 @@ def begin_rollback(
     records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, entering: Entering, now: Ms
 ) -> Entries:
     """An earlier revision once more, under the next number; it is pending from now on."""
-    target = rollback_target(records, entering.number - 1)
+    target = rollback_target(records, entering.number - 1, terms)
     if target is None:
         return Entries()
     info = mapping(target.content, "info")

@@ -13,6 +13,7 @@ from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Compared, Stand, Standing, Written
 from tidegate.model.journal import Entry
+from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Live, Spot
 from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
@@ -23,6 +24,8 @@ Asked: TypeAlias = tuple[PlannedUnit, Item, Entry, tuple[str, str] | None]
 """All that the standing of an object follows from; what lives, by its uid and version."""
 NOTHING = Entry()
 WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE, Stand.OBSOLETE})
+KEPT = frozenset({Deed.APPLY, Deed.CREATE})
+"""What is done to objects that a unit keeps."""
 TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
 """Proofs that ask whether a status has changed."""
 
@@ -48,12 +51,13 @@ class Examiner(msgspec.Struct):
 
     def _stand(self, step: Step, item: Item, live: Live | None, known: Entry) -> Standing:
         spot = Spot(step.cluster, item.ref)
-        if item.deed is Deed.LEAVE:
+        if item.deed is Deed.LEAVE or self._is_unseen(step, item):
             return Standing(spot, Stand.LEFT)
         settled = stand_of_hook(item, live, known) if item.hook is not None else None
         if live is None:
             done = item.expires and known.opened == item.digest != ""
-            return Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
+            standing = Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
+            return self._as_drifted(step, item, standing, None)
         body = read_body(live)
         ours = known.digest == item.digest and known.uid == live.uid
         seal = known.seal if ours else ""
@@ -63,7 +67,28 @@ class Examiner(msgspec.Struct):
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
-        return Standing(spot, how.stand, found, how.fixed, how.replaces)
+        standing = Standing(spot, how.stand, found, how.fixed, how.replaces)
+        return self._as_drifted(step, item, standing, body)
+
+    def _is_unseen(self, step: Step, item: Item) -> bool:
+        """Whether nobody looks what others have changed of it."""
+        mode = self.units[step.unit].policy.drift
+        return mode is DriftMode.DISABLED and item.hook is None and item.deed in KEPT
+
+    def _as_drifted(
+        self, step: Step, item: Item, standing: Standing, live: Body | None
+    ) -> Standing:
+        """What others have changed is told, and left so where the unit or it wants no more."""
+        unit, replace = self.units[step.unit], msgspec.structs.replace
+        is_kept = unit.policy.drift is not None and item.hook is None and item.deed in KEPT
+        if not is_kept or standing.stand not in WRITTEN:
+            return standing
+        if self.means.is_exempt(item, live):
+            return replace(standing, stand=Stand.LEFT)
+        drift, leaves = self.means.drift(unit, item, live), unit.policy.drift is DriftMode.WARN
+        if drift is None:
+            return replace(standing, stand=Stand.SAME) if leaves else standing
+        return replace(standing, stand=Stand.LEFT if leaves else standing.stand, drift=drift)
 
     def _compare(self, step: Step, item: Item, live: Body, seal: str) -> Compared:
         if item.deed is not Deed.APPLY:

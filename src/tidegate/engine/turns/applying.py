@@ -8,6 +8,7 @@ from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_w
 from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
 from tidegate.model.event import LEFT, StepState, Told
+from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Propagation
 from tidegate.model.plan import AWAITED, Deed, Item
 from tidegate.model.semantics import Vanishing
@@ -16,6 +17,8 @@ UNCONFIRMED = "Unconfirmed"
 ASKS = "it asks for confirmation before it is deleted"
 CHANGED = "Changed"
 ALONE = "it asks for being left alone"
+UNSEEN = "it is brought already, and nobody looks whether others have changed it"
+DRIFTED = "Drifted"
 FINISHED = "it finished with this text and removed itself"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
@@ -32,7 +35,7 @@ def checked(turn: Turn, heard: words.Checked) -> None:
         failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
         return
     for run, standing in zip(step.items, heard.standings, strict=True):
-        run.stand, run.found = standing.stand, standing.live
+        run.stand, run.found, run.drift = standing.stand, standing.live, standing.drift
     turn.enter(step, StepState.APPLYING)
     set_deadline(turn, step)
     _go_on(turn, step)
@@ -93,9 +96,16 @@ def _pass_over(turn: Turn, run: ItemRun) -> None:
     """Nothing is to be done, and nothing waited for."""
     run.state = ItemState.PASSED
     told, reason, sentence = Told.OBJECT_UNCHANGED, "Finished", FINISHED
-    if run.stand is words.Stand.LEFT:
-        told, reason, sentence = Told.OBJECT_KEPT, LEFT, ALONE
+    if run.drift is not None:
+        told, reason, sentence = Told.OBJECT_DRIFTED, DRIFTED, run.drift.sentence
+    elif run.stand is words.Stand.LEFT:
+        told, reason, sentence = Told.OBJECT_KEPT, LEFT, _why_left(run)
     turn.tell(told, run.step, ref=run.item.ref, reason=reason, sentence=sentence)
+
+
+def _why_left(run: ItemRun) -> str:
+    is_unseen = run.step.unit.unit.policy.drift is DriftMode.DISABLED
+    return UNSEEN if is_unseen else ALONE
 
 
 def _put_away(turn: Turn, run: ItemRun) -> None:

@@ -47,12 +47,20 @@ def _leave_out(turn: Turn, step: StepRun) -> None:
 def set_deadline(turn: Turn, step: StepRun) -> None:
     """How long a step may take: never less than its objects ask for themselves."""
     ground = step.rules.ground_deadline if step.step.ground else Ms(0)
-    least = ground or step.rules.deadline
+    least = ground or _own_limit(step) or step.rules.deadline
     if least:
         budgets = () if step.rules.exact else (run.item.budget for run in step.items)
         longest = max(budgets, default=least)
         step.deadline = Ms(turn.now + max(least, longest))
         turn.ring_at(step.deadline, step)
+
+
+def _own_limit(step: StepRun) -> Ms:
+    """What is done about a failure, and tests, may have a time of their own."""
+    policy = step.unit.unit.policy
+    if step.step.rescues:
+        return policy.remedy_timeout
+    return policy.test_timeout if step.step.tests else Ms(0)
 
 
 def _every(step: StepRun) -> Ms:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.linking import add, holds, is_on_its_way
-from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
+from tidegate.engine.turns.rollout import ItemState, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
-from tidegate.model.event import NOT_NEEDED, StepState, Told
+from tidegate.model.event import FORGIVEN, NOT_NEEDED, StepState, Told
 from tidegate.model.ledger import EntryEnd
 from tidegate.model.moment import Ms
 from tidegate.model.plan import public_digest
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
+
+UNTESTED = "was not run: a test before it failed, which is ignored"
 
 
 def begin(turn: Turn, heard: Begun) -> None:
@@ -113,14 +115,18 @@ def start(turn: Turn, step: StepRun) -> None:
         _leave_stuck(turn, step.unit)
         return
     if step.void:
-        passed(turn, step)
+        reason = FORGIVEN if step.step.tests else ""
+        turn.enter(step, StepState.PASSED, reason=reason, sentence=UNTESTED if reason else "")
+        free(turn, step)
         return
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)
-    name, failure = step.step.id, step.unit.failure if step.step.rescues else None
+    name, ended = step.step.id, step.unit.failure if step.step.rescues else None
+    if step.step.tests:
+        ended = EntryEnd(passed=True, hooks=step.unit.hook_runs(turn.now))
     slots = step.unit.slots
     enters = slots is not None and not slots.rests
-    turn.order(Expand(name) if step.step.expands else CheckStep(name, failure, enters))
+    turn.order(Expand(name) if step.step.expands else CheckStep(name, ended, enters))
 
 
 def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
@@ -185,10 +191,14 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
     retry, unit = step.rules.retry, step.unit
     if unit.stopped:
         return  # what is left of it is given up when nothing of it is under way
+    if step.step.tests and unit.unit.policy.forgives_tests:
+        _forgive(turn, step, sentence)
+        return
     attempt = (unit.attempts if retry.whole else step.attempts) + 1
     final = final or step.step.rescues
     if not step.step.rescues:
-        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=unit.hook_runs(turn.now))
+        hooks = unit.hook_runs(turn.now, failing=step)
+        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=hooks)
     if not final and attempt <= retry.limit and not turn.is_held(step):
         unit.attempts, step.attempts = attempt, attempt
         _retry(turn, step, retry.pause(attempt), reason, sentence)
@@ -203,6 +213,17 @@ def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool
         return
     settle_part(turn, step)
     skip_behind(turn, step)
+
+
+def _forgive(turn: Turn, step: StepRun, sentence: str) -> None:
+    """A test that fails is told, and counts for nothing; what is left of them is not run."""
+    for run in step.items:
+        run.state = ItemState.PASSED if run.state is ItemState.PASSED else ItemState.FAILED
+    for one in step.unit.steps:
+        one.void |= one.step.tests and one.state is StepState.WAITING
+    told = f"failed, which is ignored: {sentence}"
+    turn.enter(step, StepState.PASSED, reason=FORGIVEN, sentence=told)
+    free(turn, step)
 
 
 def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:
@@ -222,11 +243,16 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     for one in steps:
         one.not_before = again
         one.unmet = sum(holds(before, one) for before in one.before)
-    if step.rules.retry.rescues and step.unit.rescues:
+    if step.rules.retry.rescues and step.unit.rescues and _is_remedied(step):
         step.unit.remedying = True
         _begin_rescues(turn, step.unit.rescues)
     for one in steps:
         release(turn, one)
+
+
+def _is_remedied(failed: StepRun) -> bool:
+    """Whether something is done about the failure of a step."""
+    return not failed.step.tests or failed.unit.unit.policy.remedies_tests
 
 
 def _begin_rescues(turn: Turn, waiting: list[StepRun]) -> None:
@@ -318,8 +344,9 @@ def rescue(turn: Turn, step: StepRun) -> None:
     if not all(one.is_final for one in ordinary):
         return
     waiting, unit.rescues = unit.rescues, []
-    failed_too = any(one.state is StepState.FAILED for one in ordinary)
-    if failed_too and step.rules.retry.rescues_last:
+    failed_ones = [one for one in ordinary if one.state is StepState.FAILED]
+    failed_too = bool(failed_ones)
+    if step.rules.retry.rescues_last and any(map(_is_remedied, failed_ones)):
         _begin_rescues(turn, waiting)
         return
     why = "its last failure is left as it is" if failed_too else "nothing failed"

@@ -19,6 +19,7 @@ from tidegate.engine.vocabulary import (
     Trouble,
     Written,
 )
+from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.ledger import EntryEnd, HookRun
 from tidegate.model.moment import Ms
@@ -51,6 +52,8 @@ class ItemRun(msgspec.Struct, eq=False):
     stand: Stand = Stand.ABSENT
     found: Written | None = None
     """What lived when the step was checked."""
+    drift: ObjectDrift | None = None
+    """What others had changed of it by then."""
     written: Written | None = None
     at: Ms = Ms(0)
     """When it was written."""
@@ -70,12 +73,6 @@ class ItemRun(msgspec.Struct, eq=False):
     waits: str = ""
     """The sentence that was told last."""
 
-    @property
-    def passed(self) -> bool | None:
-        """Whether it has; None while it is on its way. What its step did not wait for has not."""
-        known = ENDED.get(self.state)
-        return False if known is None and self.step.state is StepState.FAILED else known
-
     def forget(self) -> None:
         """Begin anew; what was judged last is still known."""
         self.state = ItemState.PENDING
@@ -88,6 +85,7 @@ class ItemRun(msgspec.Struct, eq=False):
     def take_over(self, known: ItemRun) -> None:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
+        self.drift = known.drift
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
         self.verified, self.finished = known.verified, known.finished
 
@@ -212,11 +210,21 @@ class UnitRun(msgspec.Struct, eq=False):
         mine = [step for step in self.steps if step.step.rescues]
         return bool(mine) and all(step.state is StepState.PASSED for step in mine)
 
-    def hook_runs(self, now: Ms, *, rescues: bool = False) -> tuple[HookRun, ...]:
-        """What became of its hooks, or of those that it has for its failure."""
+    def hook_runs(
+        self, now: Ms, *, rescues: bool = False, failing: StepRun | None = None
+    ) -> tuple[HookRun, ...]:
+        """What became of its hooks, or of those that it has for its failure.
+
+        What a step that has failed still waits for has failed, too.
+        """
         mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
+
+        def passed(run: ItemRun) -> bool | None:
+            is_lost = run.step is failing or run.step.state is StepState.FAILED
+            return ENDED.get(run.state, False if is_lost else None)
+
         return tuple(
-            HookRun(one.item.ref, one.at, now, one.passed)
+            HookRun(one.item.ref, one.at or now, now, passed(one))
             for one in mine
             if one.item.hook is not None and one.state is not ItemState.PENDING
         )

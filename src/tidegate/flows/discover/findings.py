@@ -10,6 +10,7 @@ from tidegate.dialect.argo.sets.reading import in_template
 from tidegate.dialect.tracking import SET
 from tidegate.documents import Document
 from tidegate.errors import Place, SourceError, TidegateError, foreign
+from tidegate.files import read_whole
 from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
@@ -76,7 +77,7 @@ def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
 
 
 def _checked(documents: Iterable[Document], scan: Scan) -> Iterable[Finding]:
-    return check_units(documents, text_of=lambda name: (scan.root / name).read_bytes())
+    return check_units(documents, text_of=lambda name: read_whole(scan.root / name))
 
 
 def _news(findings: Iterable[Finding], told: Iterable[Finding]) -> Iterator[Finding]:

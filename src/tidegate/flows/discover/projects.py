@@ -33,6 +33,7 @@ from tidegate.dialect.tracking import ARGO_HOME
 from tidegate.documents import Document, FieldPath, find_places, read, read_value
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, foreign
+from tidegate.files import read_whole
 from tidegate.flows.discover.families import Family
 from tidegate.flows.discover.nearest import Nearest
 from tidegate.flows.discover.scan import Scan
@@ -209,7 +210,7 @@ class _Places(msgspec.Struct, frozen=True):
     def of(cls, document: Document, scan: Scan) -> _Places:
         paths = [*project_paths(document)]
         try:
-            content = (scan.root / document.place.name).read_bytes()
+            content = read_whole(scan.root / document.place.name)
             is_there = document in read(content, document.place.name)
         except (OSError, ValueError, DocumentError):
             return cls(document, {})

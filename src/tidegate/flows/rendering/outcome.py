@@ -11,6 +11,7 @@ import msgspec
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
+from tidegate.model.ledger import KnownRelease
 from tidegate.model.release import Release
 from tidegate.model.source import Revision
 
@@ -42,7 +43,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
     the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `release`: the
     chart with its values, where it is one that its unit keeps records of; `key` names all that it
-    is made of, and it `is_known` where the cluster has a record of that.
+    is made of, and `known` is the cluster's record of that very release, if it has one.
     """
 
     documents: tuple[Document, ...]
@@ -56,7 +57,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     bases: tuple[str, ...] = ()
     release: Release | None = None
     key: str = ""
-    is_known: bool = False
+    known: KnownRelease | None = None
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

@@ -38,8 +38,8 @@ from tidegate.model.rendering import (
     Request,
     Tool,
 )
-from tidegate.model.source import BucketSource, GitSource, LocalSource, Snapshot
-from tidegate.model.unit import UnitSource
+from tidegate.model.source import BucketSource, GitSource, LocalSource, OciSource, Snapshot
+from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.helm import ValueFiles, argo_layers, find_file_parameter
 from tidegate.render.helm.value_files import without_query
 from tidegate.render.tool_choice import detected_tool
@@ -228,3 +228,15 @@ async def _with_values(layers: tuple[Layer, ...], workshop: Workshop) -> tuple[L
         else one
         for one in layers
     )
+
+
+def stamped(asked: Request, tree: Snapshot, unit: Unit) -> Request:
+    """A release whose chart an OCIRepository has tells which artifact that is.
+
+    What is copied and not unpacked is the chart itself, in one file.
+    """
+    is_artifact = isinstance(tree.source, OciSource) and tree.revision.digest
+    if not isinstance(asked, Release) or unit.policy.release is None or not is_artifact:
+        return asked
+    chart = tree.files[0] if len(tree.files) == 1 else asked.chart
+    return msgspec.structs.replace(asked, chart=chart, artifact=str(tree.revision))

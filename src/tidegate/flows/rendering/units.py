@@ -22,11 +22,11 @@ from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.charts import chart_key
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
-from tidegate.flows.rendering.settling import settle
+from tidegate.flows.rendering.settling import settle, stamped
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
-from tidegate.model.ledger import Action, CrdPolicy
+from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
 from tidegate.model.objects import Json, Kind
 from tidegate.model.patterns import late
 from tidegate.model.plan import digest_bytes
@@ -96,7 +96,7 @@ async def render_unit(
         for one, tree in zip(unit.sources, trees, strict=True):
             asked = None
             if one.request is not None:
-                asked = await settle(one, tree, refs, cluster, workshop)
+                asked = stamped(await settle(one, tree, refs, cluster, workshop), tree, unit)
                 part = await _render(asked, one, unit, workshop, find_data)
                 parts.append(_named_after(tree, part, workshop))
             built.append(BuiltTree(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
@@ -195,9 +195,9 @@ async def _render_around(
 ) -> Rendered:
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    key, is_known = "", False
+    key, known = "", None
     if isinstance(asked, Release):
-        asked, key, is_known = await _as_known(asked, details, around.unit, workshop)
+        asked, key, known = await _as_known(asked, details, around.unit, workshop)
     keys, keeps = await around.keys(workshop.setting), not around.has_secrets
     rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
     seeks = workshop.setting.seeks
@@ -208,20 +208,20 @@ async def _render_around(
     for overrides in details.post_renders:
         rendered = await _post_render(rendered, overrides, details, workshop)
     if isinstance(asked, Release):
-        rendered = replace(rendered, release=asked, key=key, is_known=is_known)
+        rendered = replace(rendered, release=asked, key=key, known=known)
     return around.finish(rendered)
 
 
 async def _as_known(
     asked: Release, details: FluxDetails, unit: Unit, workshop: Workshop
-) -> tuple[Release, str, bool]:
-    """The release as the revision that it is or will be, and the name of all it is made of.
+) -> tuple[Release, str, KnownRelease | None]:
+    """The release as the revision that it is or will be, the name of all it is made of, its record.
 
     One that is there already is rendered as it was then: as an install, or as an upgrade.
     """
     ask, terms = workshop.setting.ask_release, unit.policy.release
     if ask is None:
-        return msgspec.structs.replace(asked, revision=1, is_upgrade=False), "", False
+        return msgspec.structs.replace(asked, revision=1, is_upgrade=False), "", None
     known = await ask(unit) if terms is not None else None
     behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
     more = msgspec.json.encode(behind, order="sorted")
@@ -232,16 +232,17 @@ async def _as_known(
             how = terms.upgrade
             crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
             release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
-        key = chart_key(_without_cluster(release), workshop)
+        untested = msgspec.structs.replace(release, include_tests=False)
+        key = chart_key(_without_cluster(untested), workshop)
         return release, digest_bytes(key.encode(), more) if key else ""
 
     if known is None:
-        return *told(1, is_upgrade=False), False
-    if known.stands and known.action is not None:
+        return *told(1, is_upgrade=False), None
+    if known.stands and known.action is not None and not (terms and terms.refuses(known)):
         same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
         if key and key == known.key:
-            return same, key, True
-    return *told(known.number + 1, is_upgrade=not known.is_gone), False
+            return same, key, known
+    return *told(known.number + 1, is_upgrade=not known.is_gone), None
 
 
 def _without_cluster(release: Release) -> Release:

@@ -24,6 +24,7 @@ from tidegate.render.helm.answers import Answer, DependencyError, Templated, Tex
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
+from tidegate.render.helm.stamping import stamped_version
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -54,7 +55,7 @@ def render(release: Release) -> Templated:
     integers = restore(values)
     with ExitStack() as stack:
         shown = chart
-        if integers or release.defaults or release.skip_schema:
+        if integers or release.defaults or release.skip_schema or release.artifact:
             shown = stack.enter_context(staging.staged(chart, release.root))
             _change(shown, chart=chart, integers=integers, release=release)
         handle = stack.enter_context(sdk.loaded(shown))
@@ -123,6 +124,17 @@ def _change(copy: Path, *, chart: Path, integers: str, release: Release) -> None
         staging.put(copy, "values.yaml", json.dumps(values))
     if integers:
         staging.put(copy, template_below(staging.depth_of(copy)), integers)
+    if release.artifact:
+        _stamp(copy, release)
+
+
+def _stamp(copy: Path, release: Release) -> None:
+    """Have the chart's version tell which artifact it is; what is no chart is told elsewhere."""
+    file, where = copy / "Chart.yaml", Place(f"{release.chart}/Chart.yaml", field="version")
+    if file.is_file():
+        told = sdk.read_values(file.read_text(encoding="utf-8"), where.name)
+        version = stamped_version(str(told.get("version", "")), release.artifact, where)
+        staging.put(copy, "Chart.yaml", json.dumps({**told, "version": version}))
 
 
 def _complete(

@@ -73,8 +73,9 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     """
     rendered = await ask(release, workers)
     crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
+    events = EVENTS | TEST_EVENTS if release.include_tests else EVENTS
     try:
-        return (*crds, *_objects(rendered.templates))
+        return (*crds, *_objects(rendered.templates, events))
     except RenderError as error:
         error.where = error.where and in_tree(error.where, release.chart)
         raise
@@ -95,11 +96,11 @@ async def ask(release: Release, workers: Workers) -> Templated:
             return answer
 
 
-def _objects(templates: tuple[Text, ...]) -> Iterator[Document]:
+def _objects(templates: tuple[Text, ...], known: frozenset[str]) -> Iterator[Document]:
     for path, number, piece in pieces_of(templates):
         for document in read_piece(piece, path, number):
             events = hook_events(document)
-            if events is None or events <= EVENTS:
+            if events is None or events <= known:
                 yield document
 
 

@@ -150,11 +150,11 @@ def _files(chart: Handle, what: str) -> list[Json]:
 def read_values(said: str, name: str) -> Values:
     """YAML to values, as Helm reads it."""
     if "\0" in said:
-        raise RenderError("render.helm.values", f"`{foreign(name)}` holds a NUL byte")
+        raise RenderError("render.helm.values", "these values hold a NUL byte", where=Place(name))
     try:
         answer = _native.call_string("helm_values_from_yaml", said)
     except HelmValuesError as error:
-        problem = f"`{foreign(name)}` is not a mapping in YAML: {foreign(str(error))}"
+        problem = f"these values are not a mapping in YAML: {foreign(str(error))}"
         raise RenderError("render.helm.values", problem, where=Place(name)) from None
     values: Values = msgspec.json.decode(answer)
     return values

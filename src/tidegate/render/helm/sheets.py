@@ -62,12 +62,14 @@ def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> 
     ordinary = [one for one in members if hook_events(one) is None]
     ordinary.sort(key=lambda one: kind_rank(text(one.body, "kind")))
     hooks = [_hook(one, name) for one in members if hook_events(one) is not None]
+    known = {(one.kind, one.name) for one in hooks}
+    others = [one for one in described.tests if (one.kind, one.name) not in known]
     return ReleaseSheet(
         key=key,
         chart=described.chart,
         config=described.config,
         manifest="".join(f"---\n{_text(one, name)}" for one in ordinary),
-        hooks=(*hooks, *described.tests),
+        hooks=(*hooks, *others),
         notes=described.notes,
     )
 

@@ -14,7 +14,8 @@ from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.files import StrayPathError, read_whole, tidy
+from tidegate.model.patterns import late
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
@@ -34,6 +35,12 @@ from tidegate.render.kustomize.tree import (
 )
 
 FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
+_ANCHORS = late(rb"[:,?\[{-]\s+&[^\s,\]}]")
+_ALIASES = late(rb"[:,?\[{-]\s*\*[^\s,\]}]")
+ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
+"""What Kubernetes refuses, and kustomize writes out until its memory is full."""
+TAKEN_AS_TEXT = frozenset({"configmapgenerator", "secretgenerator"})
+"""Fields whose files nobody reads as YAML."""
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
@@ -111,6 +118,16 @@ def _enter(gathering: Gathering, step: Stop) -> None:
         gathering.body = mapped
 
 
+def _refuse_endless(content: bytes, shown: str) -> None:
+    """Raise where an alias leads into itself, or aliases of aliases swell."""
+    if _ANCHORS.search(content) and _ALIASES.search(content):
+        try:
+            read(content, shown)
+        except DocumentError as error:
+            if error.code in ENDLESS:
+                raise
+
+
 class Gatherer:
     """One kustomization while it is gathered."""
 
@@ -177,6 +194,8 @@ class Gatherer:
     def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
+        if str(at[0]).lower() not in TAKEN_AS_TEXT:
+            _refuse_endless(content, self.tree.label + path)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
@@ -303,7 +322,7 @@ class Gatherer:
         def find() -> Place:
             name = self.tree.label + self.path
             try:
-                source = (self.tree.root / self.path).read_bytes()
+                source = read_whole(self.tree.root / self.path)
                 documents = read(source, name)
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):

@@ -22,7 +22,8 @@ from tidegate.render.sops.tree import missing_extra
 
 KEY_SIZE = 32
 SHOWN_RECIPIENTS = 5
-WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra"})
+WRONG_KEY = "render.sops.wrong-key"
+WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra", WRONG_KEY})
 """Errors about what nothing of ours opens: a preview goes on without it."""
 
 _PROGRAM_ONLY = ("SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_")
@@ -229,11 +230,13 @@ def _is_usual(identity: Secret) -> bool:
 def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") -> RenderError:
     """The error for a file that nothing of ours opens."""
     named = _named(metadata.all_recipients)
-    known = "none of the keys opens it" if keys.identities or keys.pgp else "there is no key for it"
+    is_wrong = bool(keys.identities or keys.pgp)
+    known = "none of the keys opens it" if is_wrong else "there is no key for it"
     problem = f"{known}; it is encrypted for {named}" + (f" ({reason})" if reason else "")
     looked = f"; looked at {', '.join(keys.looked)}" if keys.looked else ""
     hint = _advice(metadata, keys) + looked
-    return RenderError("render.sops.key", problem, where=where, hint=hint)
+    code = WRONG_KEY if is_wrong else "render.sops.key"
+    return RenderError(code, problem, where=where, hint=hint)
 
 
 def out_of_reach(metadata: Metadata, where: Place) -> RenderError:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.errors import escaped, foreign
-from tidegate.model.event import Event, StepState, Told
+from tidegate.model.event import FORGIVEN, Event, StepState, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_moment
 from tidegate.model.objects import Ref
 from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait, is_asking
@@ -113,7 +113,8 @@ class Lines:
             case Told.STEP_GATING if Told.OBJECT_WRITTEN in step.deeds.values():
                 yield self._line(event.at, step, _applied(step))
             case Told.STEP_PASSED:
-                yield self._line(event.at, step, _passed(step))
+                forgiven = foreign(event.sentence) if event.reason == FORGIVEN else ""
+                yield self._line(event.at, step, forgiven or _passed(step))
             case Told.STEP_FAILED:
                 yield self._line(event.at, step, f"failed: {step.sentence or step.reason}")
             case Told.STEP_SKIPPED | Told.STEP_SUPERSEDED if not step.is_idle:
@@ -180,6 +181,7 @@ class Lines:
 REMARKS = {
     Told.OBJECT_REFUSED: "refused",
     Told.OBJECT_TAKEN: "takes over",
+    Told.OBJECT_DRIFTED: "drifted, and left so:",
     Told.GATE_UNPROVEN: "not proven:",
     Told.GATE_EXPLAINED: "not ready:",
 }

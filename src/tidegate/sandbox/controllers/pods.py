@@ -63,7 +63,10 @@ def await_next(pods: Iterable[Stored], least: int, *, now: Ms) -> Iterator[At]:
 
 
 def new_pod(owner: Stored, template: Json, *, metadata: Body, spec: Body | None = None) -> Write:
-    """A pod of a template, with what its controller adds."""
+    """A pod of a template, with what its controller adds.
+
+    A server fills in how often containers are begun again; whoever judges a pod asks for that.
+    """
     own = mapping(template, "metadata")
     meant: Body = {
         **{name: own[name] for name in ("annotations", "finalizers") if name in own},
@@ -72,7 +75,8 @@ def new_pod(owner: Stored, template: Json, *, metadata: Body, spec: Body | None 
         "labels": {**mapping(own, "labels"), **mapping(metadata, "labels")},
         "ownerReferences": [owner_reference(owner)],
     }
-    body: Body = {"metadata": meant, "spec": {**mapping(template, "spec"), **(spec or {})}}
+    wanted = {"restartPolicy": "Always", **mapping(template, "spec"), **(spec or {})}
+    body: Body = {"metadata": meant, "spec": wanted}
     return create(POD, owner.ref.namespace, body)
 
 

@@ -19,6 +19,7 @@ from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import EVENT, controller_ref
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.learning.measures import Measures, Whom
+from tidegate.sandbox.physics.kubelet.awaiting import waits_of_container
 from tidegate.sandbox.physics.kubelet.dialling import does_poll
 from tidegate.sandbox.physics.kubelet.states import ContainerRole, role_of
 from tidegate.sandbox.physics.profile import Profile
@@ -170,6 +171,8 @@ def _measure_work(
         return
     if does_poll(view, pod, life.container, profile):
         measures.left_out["tasks that wait for a Service"] += 1
+    elif waits_of_container(view, pod, life.container):
+        measures.left_out["tasks that wait for objects"] += 1
     elif is_init:
         whom = Whom(container=text(life.container, "name"), image=life.image)
         measures.take("init", whom, Ms(ended - began))

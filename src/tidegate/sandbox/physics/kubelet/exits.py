@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.physics.kubelet import dialling, states
+from tidegate.sandbox.physics.kubelet import awaiting, dialling, states
 from tidegate.sandbox.physics.kubelet.scene import Scene
 
 PATIENCE = 20
@@ -42,6 +42,14 @@ def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
     failing = _failure(scene, box, began)
     if scene.is_endless and not scene.course.dials:
         return _serve(scene, failing, began, now)
+    waited = began if scene.is_endless else awaiting.follow_waits(scene, began, now)
+    if isinstance(waited, awaiting.Awaited):
+        return _await(scene, waited, began, now)._replace(exit=failing)
+    if isinstance(waited, awaiting.GivenUp):
+        message = f"{waited.missing}, and `kubectl` gives up {states.in_words(states.KUBECTL)}"
+        given_up = Exit(waited.moment, 1, message, (waited.line,), assumes=(states.KUBECTL,))
+        return Leaving(_earlier(failing, given_up))
+    began = waited
     dialled = _dialled(scene)
     if not dialled:
         return Leaving(_earlier(failing, _done(scene, began)))
@@ -126,6 +134,16 @@ def _poll(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: M
         return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed, assumes)
     since = max(dialling.answering_since(scene.view, one.service) or began for one in dialled)
     return Leaving(_done(scene, max(began, since)))
+
+
+def _await(scene: Scene, wait: awaiting.Awaited, began: Ms, now: Ms) -> Leaving:
+    """Look again before long, and when the wait is over."""
+    waited = Ms(now - began)
+    again = Ms(now + _pause(scene, waited))
+    alarm = again if wait.until is None else min(again, wait.until)
+    is_first = scene.course.poll <= waited < 2 * scene.course.poll
+    words = f"{wait.missing}, and `kubectl` waits {states.in_words(states.KUBECTL)}"
+    return Leaving(None, alarm, words if is_first else "", (states.KUBECTL,))
 
 
 def _pause(scene: Scene, waited: Ms) -> Ms:

@@ -1,0 +1,65 @@
+"""What a HelmRelease says where drift could not be put back."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.dialect.flux.release_status import release_status
+from tidegate.dialect.helm.record import ReleaseRecord, secret_of
+from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
+from tidegate.model.drift import ObjectDrift
+from tidegate.model.event import Result
+from tidegate.model.ledger import DriftMode, ReleaseTerms
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mappings, text
+from tidegate.model.unit import UnitId
+
+DEPLOYED: dict[str, Json] = {
+    "name": "web",
+    "namespace": "shop",
+    "version": 3,
+    "info": {"status": "deployed"},
+    "chart": {"metadata": {"name": "shop", "version": "1.0.0"}},
+}
+
+
+def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None:
+    def setting(name: str, became: Became, drift: ObjectDrift) -> ObjectAccount:
+        return ObjectAccount(
+            ref=Ref(Kind("", "v1", "ConfigMap"), "shop", name), became=became, drift=drift
+        )
+
+    account = UnitAccount(
+        unit=UnitId("HelmRelease", "", "shop", "web"),
+        going=Going.ENDED,
+        now=Ms(0),
+        begun=Ms(0),
+        operated=True,
+        result=Result.FAILED,
+        sentence="ConfigMap shop/web: it is frozen",
+        objects=(
+            setting("web", Became.FAILED, ObjectDrift("was changed", changed=1)),
+            setting("more", Became.CREATED, ObjectDrift("was deleted", is_gone=True)),
+        ),
+        release=ReleaseTerms("web", "shop", "shop", drift=DriftMode.ENABLED),
+        entries=(msgspec.json.encode(secret_of(ReleaseRecord(DEPLOYED), "shop", now=Ms(0))),),
+        is_kept=True,
+    )
+
+    said = release_status({"metadata": {"generation": 1}}, account, ())
+
+    assert said is not None
+    found = {text(one, "type"): one for one in mappings(said.status, "conditions")}
+    assert text(found["Ready"], "reason") == "UpgradeSucceeded"
+    assert (text(found["Drifted"], "status"), text(found["Drifted"], "reason")) == (
+        "True",
+        "DriftDetected",
+    )
+    kind, reason, sentence = said.notes[-1]
+    assert (kind, reason) == ("Warning", "DriftCorrectionFailed")
+    assert sentence == (
+        "Failed to partially correct cluster state of release shop/web.v3:\n"
+        "ConfigMap shop/web: it is frozen"
+    )
+    assert "upgradeFailures" not in said.status

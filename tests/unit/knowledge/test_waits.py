@@ -1,0 +1,117 @@
+"""What a script waits for with kubectl, as far as its text can be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
+from tidegate.model.moment import SECOND, Ms
+
+
+def told(*waits: KubectlWait) -> list[str]:
+    """Each wait in a few words."""
+    return [
+        " ".join(
+            filter(
+                None,
+                (
+                    one.target,
+                    f"in {one.namespace}" if one.namespace else "",
+                    f"with {one.selector}" if one.selector else "",
+                    f"{one.aim.value} {one.key} {one.value}".strip(),
+                    "for ever" if one.timeout is None else f"{one.timeout // SECOND}s",
+                ),
+            )
+        )
+        for one in waits
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "wait gateway/web -n shop --for=condition=Programmed --timeout=60s",
+            ["gateway/web in shop condition Programmed True 60s"],
+        ),
+        (
+            "-n shop wait --for condition=Ready=false Pod/a pod/b",
+            ["pod/a in shop condition Ready false 30s", "pod/b in shop condition Ready false 30s"],
+        ),
+        ("wait pod a b --for=delete", ["pod/a delete 30s", "pod/b delete 30s"]),
+        ("wait job/a --for=create --timeout=-1s", ["job/a create 604800s"]),
+        (
+            "wait --for=condition=Ready pod -l app=web,tier!=db -A",
+            ["pod in * with app=web,tier!=db condition Ready True 30s"],
+        ),
+        ("wait pods --all --for=condition=Ready", ["pods condition Ready True 30s"]),
+        (
+            "wait pod/a --for=jsonpath='{.status.phase}'=Running",
+            ["pod/a jsonpath status.phase Running 30s"],
+        ),
+        (
+            "wait svc/a --for=jsonpath='{.status.loadBalancer.ingress}'",
+            ["svc/a jsonpath status.loadBalancer.ingress 30s"],
+        ),
+        ("rollout status deploy/a", ["deploy/a rollout for ever"]),
+        ("rollout status deployment a --timeout 5m", ["deployment/a rollout 300s"]),
+        ("rollout restart deploy/a", []),
+        ("wait -f objects.yaml --for=condition=Ready", []),
+        ("wait pod/a --for=jsonpath='{.status.conditions[0].type}'=Ready", []),
+        ("wait pod/$UNKNOWN --for=delete", []),
+        ("wait pod/a", []),
+        ("get pod/a", []),
+    ],
+)
+def test_a_call_of_kubectl_is_read(line: str, expected: list[str]) -> None:
+    assert told(*waits_in(f"kubectl {line}\n", {})) == expected
+
+
+def test_a_command_is_kubectl_itself_or_a_shell_with_a_script() -> None:
+    for_deletion = ("wait", "pod/$(NAME)", "--for=delete")
+    known = {"NAME": "a"}
+
+    assert told(*waits_of(["/usr/bin/kubectl", *for_deletion], known)) == ["pod/a delete 30s"]
+    script = "kubectl wait pod/${NAME} --for=delete"
+    assert told(*waits_of(["bash", "-euc", script, "--", "x"], known)) == ["pod/a delete 30s"]
+    assert waits_of(["echo", script], known) == ()
+
+
+def test_loops_over_words_are_written_out() -> None:
+    script = """
+        for kind in pod 'svc'; do
+          for name in a b
+          do
+            kubectl wait $kind/${name} --for=create
+          done
+        done
+        for one in $LIST; do kubectl wait pod/$one --for=create; done
+    """
+
+    found = [one.target for one in waits_in(script, {})]
+    assert found == ["pod/a", "pod/b", "svc/a", "svc/b"]
+
+
+@pytest.mark.parametrize(
+    ("script", "overrun"),
+    [
+        ("kubectl wait pod/a --for=delete", Overrun.FAILS),
+        ("kubectl wait pod/a --for=delete\necho done", Overrun.GOES_ON),
+        ("set -eu\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
+        ("#!/bin/sh -e\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
+        ("kubectl wait pod/a --for=delete || true", Overrun.GOES_ON),
+        ("until kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
+        ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
+    ],
+)
+def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: Overrun) -> None:
+    (found,) = waits_in(script, {})
+
+    assert (found.overrun, found.aim, found.timeout) == (overrun, Aim.DELETED, Ms(30 * SECOND))
+
+
+@pytest.mark.parametrize(
+    "script", ["if kubectl wait pod/a --for=delete; then", "kubectl wait 'pod/a", "kubectl \x00 '"]
+)
+def test_what_takes_more_than_plain_words_is_passed_over(script: str) -> None:
+    assert waits_in(script, {}) == ()

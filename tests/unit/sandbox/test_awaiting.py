@@ -1,0 +1,141 @@
+"""Containers that wait for objects with kubectl: they end when these are as wanted, or give up."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import Stage, a_container, a_pod, a_probe, a_stage, at
+from tests.promises.objects import a_definition, a_gate, an_object
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
+from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
+from tidegate.testing import Body, live_of
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+GROUP = "example.org"
+GATE = Kind(GROUP, "v1", "Gate")
+
+
+def a_smoke(script: str, **parts: Json) -> Body:
+    words: Json = ["sh", "-ec", script]
+    return a_pod("smoke", a_container(command=words, **parts), restartPolicy="Never")
+
+
+async def ended(stage: Stage) -> tuple[str, str]:
+    """Phase, and what is said of its end."""
+    found = at(await stage.container("smoke"), "state", "terminated", "message")
+    return await stage.phase("smoke"), str(found or "")
+
+
+async def test_it_waits_until_a_condition_is_there() -> None:
+    stage = await a_stage()
+    late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=20)))
+    await stage.create(
+        late, a_smoke("kubectl wait pod/web --for=condition=Ready --timeout=60s\necho fine")
+    )
+
+    await stage.at(22)
+    before = await stage.phase("smoke")
+    await stage.at(40)
+
+    assert (before, await ended(stage)) == ("Running", ("Succeeded", ""))
+    assert await stage.condition("Ready", "web") == "True"
+    (told,) = await stage.events("Assumed")
+    assert told.startswith("Pod shop/web: condition Ready is not True, and `kubectl` waits")
+
+
+async def test_it_gives_up_when_its_time_is_up_and_prints_what_kubectl_prints() -> None:
+    stage = await a_stage()
+    late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=50)))
+    await stage.create(late, a_smoke("kubectl wait pod/web --for=condition=Ready --timeout=10s"))
+
+    await stage.at(14)
+
+    phase, why = await ended(stage)
+    assert phase == "Failed"
+    assert why == (
+        "Pod shop/web: condition Ready is not True, and `kubectl` gives up (assumed: kubectl-waits)"
+    )
+    printed = await stage.printed("smoke")
+    assert printed == "error: timed out waiting for the condition on pod/web\n"
+
+
+async def test_what_is_not_there_is_not_waited_for_unless_it_is_asked_to_be_made() -> None:
+    stage = await a_stage()
+    await stage.create(a_smoke("kubectl wait pod/web --for=condition=Ready"))
+    await stage.at(4)
+    first = await ended(stage)
+    printed = await stage.printed("smoke")
+
+    patient = a_pod(
+        "patient",
+        a_container(command=["kubectl", "wait", "cm/late", "--for=create"]),
+        restartPolicy="Never",
+    )
+    await stage.create(patient)
+    await stage.at(15)
+    waiting = await stage.phase("patient")
+    await stage.create(an_object(CONFIG_MAP, "late"))
+    await stage.at(30)
+
+    assert first[0] == "Failed"
+    assert printed == 'Error from server (NotFound): pod "web" not found\n'
+    assert (waiting, await stage.phase("patient")) == ("Running", "Succeeded")
+
+
+async def test_it_waits_until_something_is_gone() -> None:
+    stage = await a_stage()
+    own = a_container("app", "example/kubectl:1", args=["wait", "cm/x", "--for=delete"])
+    await stage.create(an_object(CONFIG_MAP, "x"), a_pod("smoke", own, restartPolicy="Never"))
+    await stage.at(12)
+    before = await stage.phase("smoke")
+    await stage.desk.delete(Ref(CONFIG_MAP, "shop", "x"))
+
+    await stage.at(25)
+
+    assert (before, await stage.phase("smoke")) == ("Running", "Succeeded")
+
+
+@pytest.mark.parametrize("word", ["deployment/web", "deploy/web", "deployments.apps/web"])
+async def test_a_rollout_is_over_when_its_pods_are_there(word: str) -> None:
+    stage = await a_stage(DEPLOYMENTS, REPLICA_SETS)
+    pod: Json = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [a_container(readinessProbe=a_probe(initialDelaySeconds=20))]},
+    }
+    spec: Json = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
+    await stage.create(
+        an_object(DEPLOYMENT, "web", spec=spec), a_smoke(f"kubectl rollout status {word}")
+    )
+
+    await stage.at(20)
+    before = await stage.phase("smoke")
+    await stage.at(40)
+
+    assert (before, await stage.phase("smoke")) == ("Running", "Succeeded")
+
+
+@pytest.mark.parametrize("word", ["gate", "gates", "gates.example.org", "gates.v1.example.org"])
+async def test_custom_resources_are_known_by_their_definition(word: str) -> None:
+    stage = await a_stage()
+    await stage.create(a_definition(GROUP))
+    await stage.at(1)
+    await stage.create(a_gate(GROUP), a_smoke(f"kubectl wait {word}/north --for=condition=Open"))
+    await stage.at(10)
+    before = await stage.phase("smoke")
+    status: Body = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
+    live_of(await stage.desk.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
+
+    await stage.at(25)
+
+    assert (before, await stage.phase("smoke")) == ("Running", "Succeeded")
+
+
+async def test_a_kind_that_nobody_knows_is_not_waited_for() -> None:
+    stage = await a_stage()
+    await stage.create(a_smoke("kubectl wait nonsense/web --for=condition=Ready"))
+
+    await stage.at(10)
+
+    assert await ended(stage) == ("Succeeded", "")

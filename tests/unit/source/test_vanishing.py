@@ -1,0 +1,23 @@
+"""Files that go while a tree is read: an editor saves, somebody checks out another branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.errors import SourceError
+from tidegate.source.tree import digest_entries, walk_tree
+
+
+def test_a_file_that_has_gone_since_it_was_listed_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "web.yaml"
+    file.write_text("a: 1\n")
+    entries = walk_tree(tmp_path)
+    file.unlink()
+
+    with pytest.raises(SourceError, match=r"source\.local.*cannot be read") as told:
+        digest_entries(tmp_path, entries)
+
+    assert told.value.where is not None
+    assert told.value.where.name == str(file)
