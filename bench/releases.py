@@ -7,6 +7,7 @@ HelmRelease, and `helm upgrade --install --wait` of the same chart.
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,8 +40,10 @@ def measure() -> dict[str, float]:
         middle = {name: statistics.median(all_of) for name, all_of in taken.items()}
         return {
             **{f"{name} [s]": seconds for name, seconds in middle.items()},
-            "install, of helm's": middle["install"] / middle["helm: install"],
-            "nothing new, of helm's": middle["nothing new"] / middle["helm: nothing new"],
+            **{
+                f"{name}, of helm's": middle[name] / middle[f"helm: {name}"]
+                for name in ("install", "nothing new", "install, CPU", "nothing new, CPU")
+            },
             "writes where nothing is new": _writes(plane),
         }
 
@@ -66,15 +69,22 @@ def _round(plane: ControlPlane, folder: Path, number: int) -> dict[str, float]:
         if ended.returncode:
             raise RuntimeError(ended.stderr)
 
-    taken["install"], taken["helm: install"] = _seconds(tidegate), _seconds(helm)
-    taken["nothing new"], taken["helm: nothing new"] = _seconds(tidegate), _seconds(helm)
+    for name in ("install", "nothing new"):
+        for whose, run in (("", tidegate), ("helm: ", helm)):
+            taken[f"{whose}{name}"], taken[f"{whose}{name}, CPU"] = _seconds(run)
     return taken
 
 
-def _seconds(run: Callable[[], None]) -> float:
-    begun = time.perf_counter()
+def _seconds(run: Callable[[], None]) -> tuple[float, float]:
+    """By the clock, and of the processor, which others at work on the machine do not change."""
+    begun, spent = time.perf_counter(), _spent()
     run()
-    return time.perf_counter() - begun
+    return time.perf_counter() - begun, _spent() - spent
+
+
+def _spent() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _repository(root: Path, home: str) -> ChartRepository:

@@ -57,6 +57,46 @@ CASES: dict[str, dict[str, str]] = {
         "d": "apiVersion: v1\nkind: Secret\nmetadata: {name: d}\nstringData: {to: here}\n",
         "e": "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec: {ports: [{port: 80}]}\n",
     },
+    "at the end": {
+        "a": hook("a", "pre-delete", weight=2),
+        "b": hook("b", "pre-delete,post-delete", weight=1),
+        "c": hook("c", "post-delete", policy="hook-succeeded"),
+        "d": config_map("d", to="'{{ .Values.to }}'"),
+    },
+    "at the beginning and the end": {"a": hook("a", f"{BOTH},pre-delete,post-delete")},
     "tests are not run": {"a": hook("a", "test"), "b": hook("b", BOTH)},
 }
 """By name, the templates of a chart."""
+FAILS = {"test.tidegate.dev/outcome": "fail"}
+FAILING: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "the one that failed goes, and the one before it": (
+        {
+            "a": hook("a", BOTH, policy="hook-succeeded"),
+            "b": hook("b", BOTH, weight=1, policy="hook-failed", pod=FAILS),
+            "c": hook("c", BOTH, weight=2),
+        },
+        {"b": hook("b", BOTH, weight=1, policy="hook-failed")},
+    ),
+    "both stay, and make room": (
+        {"a": hook("a", BOTH), "b": hook("b", BOTH, weight=1, pod=FAILS)},
+        {"b": hook("b", BOTH, weight=1)},
+    ),
+    "who was well does not go as failed": (
+        {
+            "a": hook("a", BOTH, policy="hook-failed,before-hook-creation"),
+            "b": hook("b", BOTH, weight=1, policy="before-hook-creation", pod=FAILS),
+        },
+        {"b": hook("b", BOTH, weight=1, policy="before-hook-creation")},
+    ),
+    "behind the objects": (
+        {
+            "a": hook("a", BOTH, policy="hook-succeeded"),
+            "b": hook(
+                "b", "post-install,post-upgrade", policy="hook-succeeded,hook-failed", pod=FAILS
+            ),
+            "d": config_map("d", to="'{{ .Values.to }}'"),
+        },
+        {"b": hook("b", "post-install,post-upgrade", policy="hook-succeeded,hook-failed")},
+    ),
+}
+"""By name, the templates of a chart in which a hook fails, and those that mend it."""

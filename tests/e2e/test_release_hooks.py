@@ -1,9 +1,9 @@
-"""Hooks of releases are run in real helm's order, by the audit log of a real API server."""
+"""Hooks of releases are run in real helm's order, and releases end in it, by the audit log."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +12,18 @@ import pytest
 from plane import ControlPlane
 from plane.audit import read_audit
 from tests.e2e.helm_oracle import find_helm, run_helm
-from tests.e2e.hook_charts import CASES
+from tests.e2e.hook_charts import CASES, FAILING
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import helm_release
-from tests.fakes.repositories import Repository, git_repository
+from tests.fakes.repositories import Repository, git_repository, kustomization, setting
 from tests.fakes.tidegate_command import Tidegate
 from tidegate.model.objects import Json
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
-CREATED = 201
+CODES = {"create": {201}, "patch": {201}, "delete": {200, 202}}
+OBJECTS = {"configmaps/b", "configmaps/d", "secrets/d", "serviceaccounts/c", "services/e"}
+"""Those of all charts that are no hooks."""
 KINDS = "jobs,configmaps,serviceaccounts,secrets,services"
 BESIDES = ("secret/sh.helm.", "configmap/kube-root-ca.crt", "serviceaccount/default")
 AT_ONCE = 4
@@ -34,6 +36,14 @@ class Contest:
 
     plane: ControlPlane
     folder: Path
+    charts: Mapping[str, Mapping[str, str]]
+    mine: str = "hooked"
+    their: str = "helmed"
+
+    def open(self) -> None:
+        for number in range(len(self.charts)):
+            for whose in (self.mine, self.their):
+                kubectl(self.admin, "create", "namespace", f"{whose}-{number}")
 
     @property
     def root(self) -> Path:
@@ -43,8 +53,9 @@ class Contest:
         return self.root / "charts" / str(number)
 
     def write(self, to: str) -> None:
-        bodies = [git_repository()]
-        for number, templates in enumerate(CASES.values()):
+        apps = kustomization(self.mine, "./apps", into="")
+        bodies = []
+        for number, templates in enumerate(self.charts.values()):
             chart: Json = {
                 "spec": {
                     "chart": f"./charts/{number}",
@@ -55,36 +66,52 @@ class Contest:
                     },
                 }
             }
-            bodies.append(helm_release(f"hooked-{number}", chart=chart, values={"to": to}))
+            bodies.append(helm_release(f"{self.mine}-{number}", chart=chart, values={"to": to}))
             files = {f"templates/{name}.yaml": text for name, text in templates.items()}
             files["Chart.yaml"] = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
             for path, text in files.items():
                 file = self.chart(number) / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
-        Repository(self.root).put("clusters/main/all.yaml", *bodies)
+        repository = Repository(self.root)
+        repository.put("clusters/main/all.yaml", git_repository(), apps)
+        repository.put("apps/all.yaml", *bodies)
 
-    async def ours(self, to: str) -> None:
+    async def ours(self, to: str, *, fails: bool = False) -> None:
         self.write(to)
+        await self.sync(fails=fails)
+
+    async def ends(self) -> None:
+        """All releases leave Git."""
+        Repository(self.root).put("apps/all.yaml", setting("left", "default"))
+        await self.sync()
+
+    async def sync(self, *, fails: bool = False) -> None:
         login = self.plane.kubeconfig("tidegate")
         words = (self.root, "--kubeconfig", login, "--context", "plane", "--timeout", "200s")
         ran = await Tidegate(self.folder).run("sync", "--yes", *words)
-        assert ran.code == 0, ran.stdout + ran.stderr
+        assert (ran.code != 0) is fails, ran.stdout + ran.stderr
 
-    async def theirs(self, to: str) -> None:
+    async def theirs(self, to: str, *, fails: bool = False) -> None:
+        words = ("upgrade", "--install", "web")
+        await self.helm(lambda at: (*words, str(self.chart(at)), "--set", f"to={to}"), fails=fails)
+
+    async def helm(
+        self, words_of: Callable[[int], tuple[str, ...]], *, fails: bool = False
+    ) -> None:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def release(number: int) -> None:
-            place = ("--namespace", f"helmed-{number}", "--kubeconfig", str(self.admin))
-            words = ("upgrade", "--install", "web", str(self.chart(number)), "--set", f"to={to}")
+            place = ("--namespace", f"{self.their}-{number}", "--kubeconfig", str(self.admin))
+            words = words_of(number)
             async with limit:
                 ended = await asyncio.to_thread(
                     run_helm, find_helm(), *words, *place, "--wait", home=self.folder
                 )
-            assert ended.returncode == 0, ended.stderr
+            assert (ended.returncode != 0) is fails, ended.stderr
 
         async with asyncio.TaskGroup() as group:
-            for number in range(len(CASES)):
+            for number in range(len(self.charts)):
                 group.create_task(release(number))
 
     @property
@@ -93,13 +120,22 @@ class Contest:
 
     def made(self, whose: str, user: str) -> list[list[str]]:
         """By chart, what was made, in its order; something made twice is there twice."""
-        found: list[list[str]] = [[] for _ in CASES]
+        return self.done(whose, user, "create", "patch")
+
+    def gone(self, whose: str, user: str) -> list[list[str]]:
+        """By chart, the objects that were deleted and are no hooks, in their order."""
+        deleted = self.done(whose, user, "delete")
+        return [[one for one in some if one in OBJECTS] for some in deleted]
+
+    def done(self, whose: str, user: str, *verbs: str) -> list[list[str]]:
+        found: list[list[str]] = [[] for _ in self.charts]
         entries = sorted(
             read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
         )
         for one in entries:
             ref, (place, _, number) = one.object_ref, one.object_ref.namespace.partition("-")
-            is_made = one.response_status.code == CREATED and "dryRun=All" not in one.request_uri
+            is_done = one.verb in verbs and one.response_status.code in CODES[one.verb]
+            is_made = is_done and "dryRun=All" not in one.request_uri
             is_record = ref.resource in {"secrets", "events"} and ref.name != "d"
             if place == whose and one.user.username == user and is_made and not is_record:
                 found[int(number)].append(f"{ref.resource}/{ref.name}")
@@ -107,7 +143,7 @@ class Contest:
 
     def left(self, whose: str) -> list[set[str]]:
         """By chart, what is there at the end."""
-        return [set(self._names(f"{whose}-{number}")) for number in range(len(CASES))]
+        return [set(self._names(f"{whose}-{number}")) for number in range(len(self.charts))]
 
     def _names(self, home: str) -> Sequence[str]:
         found = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
@@ -115,22 +151,48 @@ class Contest:
 
 
 async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Path) -> None:
-    contest = Contest(plane, tmp_path)
-    for number in range(len(CASES)):
-        for whose in ("hooked", "helmed"):
-            kubectl(contest.admin, "create", "namespace", f"{whose}-{number}")
+    contest = Contest(plane, tmp_path, CASES)
+    contest.open()
     for to in ("one", "two"):
         await contest.ours(to)
         await contest.theirs(to)
-        ours, theirs = contest.made("hooked", "tidegate"), contest.made("helmed", "admin")
-        assert dict(zip(CASES, ours, strict=True))["by weight"][:3] == [
-            "jobs/b",
-            "jobs/c",
-            "jobs/a",
-        ]
-        for name, mine, other in zip(CASES, ours, theirs, strict=True):
-            assert (name, mine) == (name, other)
-        for name, there, elsewhere in zip(
-            CASES, contest.left("hooked"), contest.left("helmed"), strict=True
-        ):
-            assert (name, there) == (name, elsewhere)
+        made = dict(zip(CASES, contest.made(contest.mine, "tidegate"), strict=True))
+        assert made["by weight"][:3] == ["jobs/b", "jobs/c", "jobs/a"]
+        assert_alike(contest)
+
+    await contest.ends()
+    await contest.helm(lambda _: ("uninstall", "web"))
+    assert_alike(contest)
+    assert contest.gone(contest.mine, "tidegate") == contest.gone(contest.their, "admin")
+    words = ("-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.namespace}")
+    homes = kubectl(contest.admin, "get", "secrets", "-A", *words).split()
+    assert [one for one in homes if one.startswith(contest.mine)] == []
+
+
+async def test_hooks_that_fail_leave_what_helm_leaves_and_make_room(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    charts = {name: {**broken} for name, (broken, _) in FAILING.items()}
+    contest = Contest(plane, tmp_path, charts, "failing", "fallen")
+    contest.open()
+    for to in ("one", "one"):  # the same is tried once more
+        await contest.ours(to, fails=True)
+        await contest.theirs(to, fails=True)
+        assert_alike(contest)
+    for name, (_, mended) in FAILING.items():
+        charts[name] |= mended
+
+    await contest.ours("two")
+    await contest.theirs("two")
+
+    assert_alike(contest)
+
+
+def assert_alike(contest: Contest) -> None:
+    """What was made until now, in its order, and what is left of it."""
+    ours, theirs = contest.made(contest.mine, "tidegate"), contest.made(contest.their, "admin")
+    for name, mine, other in zip(contest.charts, ours, theirs, strict=True):
+        assert (name, mine) == (name, other)
+    left, their = contest.left(contest.mine), contest.left(contest.their)
+    for name, there, elsewhere in zip(contest.charts, left, their, strict=True):
+        assert (name, there) == (name, elsewhere)

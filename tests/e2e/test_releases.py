@@ -13,6 +13,7 @@ from plane import ControlPlane
 from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ChartRepository, config_map, hook
+from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, part, text
@@ -200,6 +201,31 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(harbour:
 
     assert harbour.setting() == {"to": "two"}
     assert [one[:2] for one in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
+
+
+async def test_what_became_another_release_or_left_git_helm_sees_no_more(harbour: Harbour) -> None:
+    apps = kustomization(harbour.shop.home, "./apps", into="")
+    repository = Repository(harbour.shop.root)
+    harbour.shop.file = "apps/release.yaml"
+    harbour.shop.release()
+    repository.put("clusters/main/all.yaml", git_repository(), apps)
+    await harbour.tidegate()
+    harbour.shop.release(releaseName="till")
+
+    await harbour.tidegate()
+
+    (listed,) = json.loads(harbour.helm("list", "-o", "json"))
+    assert (listed["name"], listed["revision"], listed["status"]) == ("till", "1", "deployed")
+    assert harbour.names() == {"web"}
+
+    left = setting("left", harbour.shop.home)
+    repository.put("apps/release.yaml", namespace(harbour.shop.home), left)
+    await harbour.tidegate()
+
+    assert json.loads(harbour.helm("list", "-o", "json")) == []
+    assert harbour.names() == {"left"}
+    words = ("get", "secret", "-n", harbour.shop.home, "-l", "owner=helm", "-o", "name")
+    assert kubectl(harbour.config, *words).split() == []
 
 
 @pytest.mark.parametrize("harbour", [VERSION], indirect=True)

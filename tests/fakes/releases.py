@@ -75,6 +75,7 @@ class ChartRepository:
     home: str = "shop"
     spec: Body = field(default_factory=dict)
     version: str = "1.0.0"
+    file: str = "clusters/main/all.yaml"
 
     def __post_init__(self) -> None:
         self.release()
@@ -83,7 +84,7 @@ class ChartRepository:
         """Write the release, with more than was said before."""
         self.spec = {**self.spec, **spec}
         bodies = (git_repository(), namespace(self.home), helm_release(self.home, **self.spec))
-        Repository(self.root).put("clusters/main/all.yaml", *bodies)
+        Repository(self.root).put(self.file, *bodies)
         self.put("Chart.yaml", f"apiVersion: v2\nname: shop\nversion: {self.version}\n")
 
     def put(self, path: str, content: str) -> None:

@@ -160,7 +160,7 @@ class Deeds:
     def _collect(self, command: words.Collect) -> None:
         site, unit = self._site, command.unit
         steps = site.steps_of(unit)
-        errand = collect(steps, site.outlook, site.world.now, failed=command.failed)
+        errand = collect(steps, site.outlook, site.world.now, command)
         identity = site.examiner.units[unit].policy.identity
         self._errands.run(
             acting_as(identity, errand), lambda gone: self._hear(words.Collected(unit, gone))

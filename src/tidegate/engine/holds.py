@@ -69,10 +69,7 @@ class Holds:
         if unit.parent is not None:
             above = parent.parent if parent is not None else None
             falls = parent is not None and parent.policy.cascades
-            policy = unit.policy
-            record.kin = Kin(
-                unit.id, unit.parent, policy.cascades, above, falls, farewell=policy.farewell
-            )
+            record.kin = Kin.of(unit.id, unit.parent, unit.policy, above=above, falls=falls)
         self._all[unit.id] = UnitHold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )

@@ -34,6 +34,7 @@ PAGE = 100
 TRIES = 5
 """How often an entry is tried against others who write at the same time."""
 NAMESPACE = Kind("", "v1", "Namespace")
+PASSED = EntryEnd(passed=True)
 
 
 class _OpenLedger(msgspec.Struct):
@@ -155,6 +156,11 @@ class Ledgers:
         return (yield from self._begin(book, now)) if book.entering.is_due else None
 
     def _begin_anew(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
+        for name in book.keeper.before(book.unit.id):
+            # All of its steps have passed; that it is let go of comes later, and by itself.
+            trouble = yield from self.end(name, PASSED, PASSED, now)
+            if trouble is not None:
+                return trouble
         if book.tried and not book.begun:
             refused = yield from self._look(book)
             if refused is not None:

@@ -134,6 +134,10 @@ class Bookkeeper(Protocol):
         """Where the entries of a unit lie; None: it keeps none."""
         ...
 
+    def before(self, unit: UnitId) -> Sequence[UnitId]:
+        """Units that end before it begins, and whose ledgers are closed by then."""
+        ...
+
     def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
         """What a rollout of it is, by what is entered."""
         ...

@@ -350,10 +350,14 @@ class Remember(msgspec.Struct, frozen=True):
 
 
 class Collect(msgspec.Struct, frozen=True):
-    """A unit is at rest: let its hooks go, and delete those whose policy says so."""
+    """A unit is at rest: let its hooks go, and delete those whose policy says so.
+
+    `runs`: how each of them ended, where that counts, and not how the unit did.
+    """
 
     unit: UnitId
     failed: bool
+    runs: tuple[HookRun, ...] | None = None
 
 
 ToObjects = Apply | Delete | LookAgain | Probe | Verify

@@ -9,7 +9,7 @@ import msgspec
 from tidegate.dialect.helm.book import known_release
 from tidegate.dialect.helm.record import SECRET, selector_of
 from tidegate.errors import Place
-from tidegate.model.ledger import KnownRelease
+from tidegate.model.ledger import KnownRelease, ReleaseTerms
 from tidegate.model.objects import Live
 from tidegate.model.reading import mapping, text
 from tidegate.model.unit import Unit
@@ -40,12 +40,15 @@ class ClusterReleases:
             where = Place(f"unit {unit.id}")
             raise refusal_error(found, "reading the records of the release", where=where)
         records = found.items if isinstance(found, Listed) else ()
-        told = [one for one in map(_read, records) if one is not None]
+        read = (_read(one, terms) for one in records)
+        told = [one for one in read if one is not None]
         return max(told, key=lambda one: one.number, default=None)
 
 
-def _read(live: Live) -> KnownRelease | None:
+def _read(live: Live, terms: ReleaseTerms) -> KnownRelease | None:
     metadata = mapping(msgspec.json.decode(live.body), "metadata")
     labels = mapping(metadata, "labels")
     is_numbered = text(labels, "version").isdecimal()
-    return known_release(labels, mapping(metadata, "annotations")) if is_numbered else None
+    if not is_numbered:
+        return None
+    return known_release(labels, mapping(metadata, "annotations"), terms)

@@ -103,8 +103,7 @@ async def rebuild_journal(unit: PlannedUnit, session: Session) -> Rebuilt:
         if is_refusal(outcome) and not isinstance(outcome, Missing):
             raise refusal_error(outcome, "removing the journal", where=where)
     if unit.parent is not None:
-        policy = unit.policy
-        record.kin = Kin(unit.id, unit.parent, policy.cascades, farewell=policy.farewell)
+        record.kin = Kin.of(unit.id, unit.parent, unit.policy)
     record.expect("", refs, text="", source=unit.source, now=world.now())
     refused = await run_errand(record.write(world.now), world)
     if refused is not None and is_refusal(refused):

@@ -15,6 +15,7 @@ from tidegate.flows.healing import Healing, Sync, unmet_edits
 from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import ReleaseBooks, has_releases, make_releases
 from tidegate.flows.session import Session
 from tidegate.flows.taking_up import Sight, TakingUp
 from tidegate.flows.wiring import simulated
@@ -35,7 +36,8 @@ NEVER = ("units.unknown", "flux.itself")
 class Meanwhile(msgspec.Struct):
     """A simulated rollout of what is pointed at, with what others do beside it and behind it.
 
-    `planned` is the newest plan that somebody has taken up, and `found` what it was made of.
+    `planned` is the newest plan that somebody has taken up, `found` what it was made of, `releases`
+    the ledgers for it.
     """
 
     session: Session
@@ -46,13 +48,15 @@ class Meanwhile(msgspec.Struct):
     commits: Commits | None
     sync: Sync
     until: Ms
+    releases: ReleaseBooks
     absences: tuple[Absence, ...] = ()
     """What it leans on besides, by now."""
 
     async def read_again(self) -> Planned:
         """The plan of what is committed by now."""
         newer = self.commits and self.commits.pointed_at(self.pointed, self._passed)
-        if newer or asks_late(self.planned.plan):
+        plan = self.planned.plan  # each try of a release is another revision
+        if newer or asks_late(plan) or has_releases(plan):
             self.found, absences = await find_again(self.session, newer or self.pointed)
             planned = await make_plan(self.found.one, self.session, rules=self.rules)
             refused = {**unbegun(self.found, planned), **planned.refused}
@@ -83,6 +87,7 @@ class Meanwhile(msgspec.Struct):
             while world.now() < committed:
                 await party.wait(committed)
             old, newer = self.planned, await self.read_again()
+            self.releases = await make_releases(newer, self.session, describes=False)
             changed = sight.changed(old, newer, committed)
             taking = TakingUp(world, self.sync, newer.plan, committed, self.until)
             found += await taking.run(changed)

@@ -18,15 +18,16 @@ from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
+from tidegate.flows.ended_releases import ending_policy, read_end
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.means import ending_of
 from tidegate.flows.planning import Planned
 from tidegate.flows.session import Session
+from tidegate.flows.suspended import suspended_among
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.journal import Kin
-from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Kind, Propagation, Ref, identity
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, items_of
 from tidegate.model.policy import Order, Policy, Tracking
@@ -36,6 +37,7 @@ from tidegate.plan.cycles import put_in_order
 from tidegate.plan.deletion import build_deletion
 
 MOST_NAMED = 3
+OF_FLUX = ("Kustomization", "HelmRelease")
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
 POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
@@ -48,6 +50,7 @@ class _Orphan(msgspec.Struct, frozen=True):
     kin: Kin
     unit: Unit
     goes: bool
+    suspended: bool
 
 
 class _End(NamedTuple):
@@ -64,7 +67,11 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     kin = [
         one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
     ]
-    orphans = _find(planned, await _as_living(kin, planned, session), session)
+    left = [
+        one.unit for one, _ in kin if one.unit not in planned.known and one.unit.kind in OF_FLUX
+    ]
+    still = await suspended_among(left, session)
+    orphans = _find(planned, await _as_living(kin, planned, session), session, still)
     ending = {one.unit.id for one in orphans if one.goes}
     ends: dict[UnitId, _End] = {}
     for one in orphans:
@@ -76,11 +83,13 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
                 raise
             findings.append(_unread(error))
             continue
-        lives = await look_at(session.world, entries, cluster=unit.cluster)
-        found = (ending_of(body_of(live), unit, ending, hooks=True) for live in lives)
+        wanted_end, released = await read_end(one.unit, session)
+        lives = await look_at(session.world, {*entries, *released}, cluster=unit.cluster)
+        hooks = one.kin.release is None  # those of a release go by their own policies alone
+        found = (ending_of(body_of(live), unit, ending, hooks=hooks) for live in lives)
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
-            end = build_deletion(Manifests(unit=one.unit), stale, budget=budget)
+            end = build_deletion(wanted_end, stale, budget=budget)
             ends[one.unit.id] = _End(end, one.kin.parent)
             leaving.append(end.units[0])
         if one.goes or stale:
@@ -89,8 +98,13 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
 
 
-def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> list[_Orphan]:
-    """Those whose parents are known as a whole, or have left Git themselves."""
+def _find(
+    planned: Planned, kin: list[tuple[Kin, str]], session: Session, still: Collection[UnitId]
+) -> list[_Orphan]:
+    """Those whose parents are known as a whole, or have left Git themselves.
+
+    `still`: suspended ones, of which Flux takes the finalizers off and does no more.
+    """
     whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
     prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
     left = [one for one in kin if one[0].unit not in planned.known]
@@ -108,13 +122,13 @@ def _find(planned: Planned, kin: list[tuple[Kin, str]], session: Session) -> lis
 
     while fresh := [one for one in left if goes_by(one[0]) is not None]:
         for one, cluster in fresh:
-            goes = goes_by(one) is True
+            goes = goes_by(one) is True and one.unit not in still
             prunes[one.unit] = goes
             policy = structs.replace(
-                _policy(one.unit, session), farewell=one.farewell, deletes_contents=agreed
+                _policy(one, session), farewell=one.farewell, deletes_contents=agreed
             )
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
-            found.append(_Orphan(one, unit, goes))
+            found.append(_Orphan(one, unit, goes, one.unit in still))
         left = [one for one in left if one not in fresh]
     return found
 
@@ -142,9 +156,11 @@ def _parting(one: Kin, way: Propagation | None) -> Kin:
     return structs.replace(one, cascades=way is not None, farewell=way)
 
 
-def _policy(unit: UnitId, session: Session) -> Policy:
+def _policy(kin: Kin, session: Session) -> Policy:
     """As such a unit was run; the repository's Argo CD may know its objects by a label."""
-    label, policy = session.craft.owner_label, POLICIES.get(unit.kind, FLUX)
+    if kin.release is not None:
+        return ending_policy(kin.release)
+    label, policy = session.craft.owner_label, POLICIES.get(kin.unit.kind, FLUX)
     return structs.replace(policy, instance_label=label, labels_only=bool(label))
 
 
@@ -221,6 +237,8 @@ def _told(one: _Orphan, refs: Collection[Ref]) -> Finding:
     why = f"`{one.kin.parent}`, which brought it, does not prune"
     if one.kin.cascades is False:
         why = "it had no finalizer, or said that its objects outlive it"
+    if one.suspended:
+        why = "it was suspended, and Flux leaves what a suspended unit has brought"
     return Finding(
         code="units.orphan",
         severity=Severity.NOTE if one.goes else Severity.WARNING,

@@ -46,8 +46,9 @@ class Planned(msgspec.Struct, frozen=True):
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
     `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout. `refused`: of the faults, those that keep a unit from being rolled out by anybody's
-    rules: its project, or an expression that cannot be used or is never true.
+    the rollout. `formers`: of these, releases that other units were before. `refused`: of the
+    faults, those that keep a unit from being rolled out by anybody's rules: its project, or an
+    expression that cannot be used or is never true.
     """
 
     plan: Plan
@@ -56,6 +57,7 @@ class Planned(msgspec.Struct, frozen=True):
     faults: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
+    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
     refused: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
 
     @property

@@ -14,11 +14,11 @@ from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import KEPT, find_difference, is_replaced
 from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
+from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import read_journal
 from tidegate.flows.jq import Jq
 from tidegate.flows.keeping import minding_drift
 from tidegate.flows.leaving import find_contents, with_prunes
-from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
 from tidegate.flows.refusals import find_refusals
 from tidegate.flows.session import Session
@@ -104,7 +104,7 @@ async def preview_with_lives(
     """A plan beside what lives; nobody is asked whether it would be taken."""
     families, world = minding_drift(families), session.world
     planned = await make_plan(families, session, resources, TIDEGATE)
-    planned = planned if resources else await with_orphans(planned, session)
+    planned = planned if resources else await with_ends(planned, session)
     plan = await with_prunes(planned.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {

@@ -27,6 +27,7 @@ from tidegate.dialect.manifests import with_marks
 from tidegate.dialect.tracking import origin_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
+from tidegate.flows.ended_releases import read_records
 from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
@@ -36,9 +37,11 @@ from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
     Action,
+    EnteredRevision,
     Entering,
     EntryEnd,
     LedgerPlace,
+    ReleaseHistory,
     ReleaseSheet,
     ReleaseTerms,
 )
@@ -47,10 +50,11 @@ from tidegate.model.objects import Live
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
-from tidegate.render.helm.sheets import sheet_of
+from tidegate.render.helm.sheets import ChartSheet, sheet_of
 from tidegate.world.calls import Verb, Write
 
 MANAGER = "helm-controller"
+UNDESCRIBED = ChartSheet({}, {}, "", ())
 
 
 class ReleaseBooks(msgspec.Struct):
@@ -62,18 +66,26 @@ class ReleaseBooks(msgspec.Struct):
     terms: Mapping[UnitId, ReleaseTerms]
     keys: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
+    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
+    """Of those that end, what units were before: the unit of each."""
+    describes: bool = True
+    """Records hold charts as well."""
     hear: Callable[[Fragment], None] | None = None
     """Is told what is done about failures: earlier revisions hold values that nobody may see."""
 
     def take(self, newer: ReleaseBooks) -> None:
         """Go on with what was rendered since: each try of a release is another revision."""
         self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
+        self.formers = newer.formers
 
     def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
         if terms is None:
             return None
         return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
+
+    def before(self, unit: UnitId) -> tuple[UnitId, ...]:
+        return tuple(one for one, other in self.formers.items() if other == unit)
 
     def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
         records, terms, key = _records(entries), self.terms[unit], self.keys.get(unit)
@@ -198,26 +210,33 @@ def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
     return [read_record(msgspec.json.decode(one.body)) for one in entries]
 
 
-async def make_releases(planned: Planned, session: Session) -> ReleaseBooks:
-    """The ledgers of those of a plan's units that are releases."""
-    terms = terms_of(planned.plan)
+async def make_releases(
+    planned: Planned, session: Session, *, describes: bool = True
+) -> ReleaseBooks:
+    """The ledgers of those of a plan's units that are releases; of those that end as well.
+
+    Without `describes` charts are left out of the records, where no Helm will read them.
+    """
+    terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
     wanted = {
         one.manifests.unit.id: one.rendered
         for one in planned.read
         if one.manifests.unit.id in terms and one.rendered.release is not None
     }
+    ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
-        return ReleaseBooks({})
+        return ReleaseBooks(ending, describes=describes)
     async with Workshop(session.setting) as workshop:
         asked = {
-            name: _sheet(name, one, one.release, workshop)
+            name: _sheet(name, one, one.release, workshop if describes else None)
             for name, one in wanted.items()
             if one.release is not None and one.known is None
         }
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))
     keys = {name: one.key for name, one in wanted.items()}
-    return ReleaseBooks({name: terms[name] for name in wanted}, keys, sheets)
+    mine = {name: terms[name] for name in wanted}
+    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, describes)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:
@@ -234,12 +253,26 @@ def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
     return {name: terms for name, terms in found if terms is not None}
 
 
+async def histories_of(plan: Plan, session: Session) -> tuple[ReleaseHistory, ...]:
+    """What is entered of the releases of a plan by now."""
+    found = []
+    for unit in plan.units:
+        terms = unit.policy.release
+        if terms is not None:
+            records = await read_records(terms, unit.cluster, session, where=f"unit {unit.id}")
+            told = sorted((one.number, one.status.value, one.description) for one in records)
+            entered = tuple(EnteredRevision(*one) for one in told)
+            found.append(ReleaseHistory(str(unit.id), terms.namespace, terms.name, entered))
+    return tuple(found)
+
+
 async def _sheet(
-    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop
+    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop | None
 ) -> ReleaseSheet:
     labels = origin_labels(unit)
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
         for one in (inside_chart(each, release) for each in rendered.documents)
     ]
-    return sheet_of(rendered.key, await describe_chart(release, workshop), documents)
+    described = UNDESCRIBED if workshop is None else await describe_chart(release, workshop)
+    return sheet_of(rendered.key, described, documents)

@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.helm.record import ReleaseRecord
-from tidegate.dialect.manifests import read_sound_manifests
+from tidegate.dialect.manifests import Scope, read_sound_manifests
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import read
 from tidegate.engine.means import FailingUnit
@@ -23,7 +23,7 @@ from tidegate.health.budget import budget
 from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Ref, identity
-from tidegate.model.plan import Because, Deed, Edge, Fragment, Plan, Step, items_of
+from tidegate.model.plan import Because, Deed, Edge, Fragment, Plan, PlannedUnit, Step, items_of
 from tidegate.model.reading import mappings, text
 from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
@@ -45,7 +45,7 @@ def sheet_text(sheet: ReleaseSheet) -> str:
 
 def roll_back(failing: FailingUnit, terms: ReleaseTerms, target: ReleaseRecord) -> Fragment | None:
     """Restore the objects of an earlier revision; what came with the one that failed goes."""
-    wanted = _read(failing, terms, record_text(target), Action.ROLLBACK)
+    wanted = _read_for(failing, terms, record_text(target), Action.ROLLBACK)
     if wanted is None:
         return None
     plan = build_plan((wanted,), budget=budget)
@@ -58,7 +58,7 @@ def uninstall(
     failing: FailingUnit, terms: ReleaseTerms, content: str, brought: Iterable[Ref]
 ) -> Fragment | None:
     """Delete what the release has brought, and what its last good revision had."""
-    wanted = _read(failing, terms, content, Action.UNINSTALL)
+    wanted = _read_for(failing, terms, content, Action.UNINSTALL)
     if wanted is None:
         return None
     before = (_stale(failing, ref) for ref in brought)
@@ -81,12 +81,18 @@ def _together(texts: Iterable[str]) -> str:
     return "".join(f"---\n{one}\n" for one in texts if one.strip())
 
 
-def _read(
+def _read_for(
     failing: FailingUnit, terms: ReleaseTerms, content: str, action: Action
 ) -> Manifests | None:
+    acting = msgspec.structs.replace(terms, action=action)
+    return read_release_text(failing.unit, acting, content, failing.is_namespaced)
+
+
+def read_release_text(
+    planned: PlannedUnit, terms: ReleaseTerms, content: str, is_namespaced: Scope
+) -> Manifests | None:
     """What a text asks for; None where it cannot be read: half of a release is none."""
-    planned = failing.unit
-    policy = act(planned.policy, msgspec.structs.replace(terms, action=action))
+    policy = act(planned.policy, terms)
     policy = msgspec.structs.replace(policy, creates_namespace=False)
     home = Destination(planned.cluster, terms.namespace)
     unit = Unit(id=planned.id, destination=home, policy=policy)
@@ -94,14 +100,14 @@ def _read(
         documents = read(content, f"release {terms.name}")
     except DocumentError:
         return None
-    found, wrong = read_sound_manifests(unit, documents, failing.is_namespaced)
-    manifests = tuple(one for one in found.manifests if _is_taken(one, failing))
+    found, wrong = read_sound_manifests(unit, documents, is_namespaced)
+    manifests = tuple(one for one in found.manifests if _is_taken(one, is_namespaced))
     return None if wrong else msgspec.structs.replace(found, manifests=manifests)
 
 
-def _is_taken(one: Manifest, failing: FailingUnit) -> bool:
+def _is_taken(one: Manifest, is_namespaced: Scope) -> bool:
     """Own objects of units are written only where the cluster serves their kinds."""
-    return not is_own_kind(one.ref.kind) or failing.is_namespaced(one.ref.kind) is not None
+    return not is_own_kind(one.ref.kind) or is_namespaced(one.ref.kind) is not None
 
 
 def _brought(failing: FailingUnit) -> Iterator[Stale]:

@@ -150,7 +150,8 @@ def _refreshing(
     async def read() -> Planned:
         newer = await read_again()
         if rolling.releases is not None:
-            rolling.releases.take(await make_releases(newer, session))
+            describes = rolling.releases.describes
+            rolling.releases.take(await make_releases(newer, session, describes=describes))
         return newer
 
     simulated = session.target.simulation is not None

@@ -25,6 +25,7 @@ from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
+from tidegate.flows.rendering.workshop import WorkerCrew
 from tidegate.flows.scripting import ScriptWorkers
 from tidegate.flows.wiring import (
     Simulation,
@@ -218,6 +219,9 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
         if cel is not None:
             craft = replace(craft, expressions=CelRules.of(target.expressions))
         stack.callback(craft.jq.close)
+        if setting.crew is None:  # what is rendered once more finds its workers warm
+            crew = WorkerCrew(setting.cores, offline=setting.offline)
+            setting = replace(setting, crew=await stack.enter_async_context(crew))
         yield Session.over(world, craft, setting, target, cel)
 
 

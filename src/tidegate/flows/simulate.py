@@ -19,6 +19,7 @@ from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.meanwhile import Meanwhile, unbegun
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
+from tidegate.flows.releases import histories_of, make_releases
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
@@ -30,6 +31,7 @@ from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
+from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
@@ -60,7 +62,8 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile. `weakness`: what was not known.
+    what units did with what was committed meanwhile. `weakness`: what was not known. `releases`:
+    the records of Helm releases.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
     weakness: tuple[Finding, ...] = ()
+    releases: tuple[ReleaseHistory, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -157,19 +161,25 @@ async def _simulate(
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
     listener, simulation = _Listener(Course(start)), session.target.simulation
     left_out = {**unbegun(found, planned), **planned.refused}
-    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=left_out)
+    releases = await make_releases(planned, session, describes=False)
+    rolling = Rolling(
+        holder=HOLDER, within=until, approved=approved, left_out=left_out, releases=releases
+    )
     syncs = count(1)
 
     async def sync(part: Plan) -> Result:
         now = session.world.now()
-        own = Rolling(holder=f"{HOLDER}-{next(syncs)}", within=Ms(max(0, start + until - now)))
+        own = Rolling(
+            holder=f"{HOLDER}-{next(syncs)}",
+            within=Ms(max(0, start + until - now)),
+            releases=behind.releases,
+        )
         return (await roll_out(part, session, own, _Listener(Course(now)))).result
 
     with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
-        behind = Meanwhile(
-            session, pointed, rules, found, planned, commits, sync, Ms(start + until)
-        )
-        if commits is not None or asks_late(planned.plan):
+        end = Ms(start + until)
+        behind = Meanwhile(session, pointed, rules, found, planned, commits, sync, end, releases)
+        if commits is not None or asks_late(planned.plan) or releases.terms:
             rolling = replace(rolling, read_again=behind.read_again)
         ended = await roll_out(planned.plan, session, rolling, listener)
         uptakes = await behind.take_up(listener.events)
@@ -193,6 +203,7 @@ async def _simulate(
         drifts=drifts,
         uptakes=uptakes,
         absences=behind.absences,
+        releases=await histories_of(plan, session),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from tidegate.errors import PlanError
 from tidegate.flows.assuming import find_again
 from tidegate.flows.entering import Found
+from tidegate.flows.former_releases import with_ends
 from tidegate.flows.journal import forget_unit
 from tidegate.flows.keeping import minding_drift
 from tidegate.flows.late_clusters import asks_late
-from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.releases import has_releases
@@ -43,7 +43,7 @@ async def prepare(
     families = minding_drift(families)
     planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
-        planned = await with_orphans(planned, session)
+        planned = await with_ends(planned, session)
     faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
     return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.model.ledger import ReleaseTerms
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
+from tidegate.model.policy import Policy
 from tidegate.model.unit import UnitId
 
 VERSION = 2
@@ -19,7 +21,8 @@ class Kin(msgspec.Struct, frozen=True, gc=False):
 
     `above`: who brings the parent, of which nothing may be remembered where it writes nothing
     itself; `falls`: the unit goes when its parent does. `farewell`: what becomes then of what its
-    objects own; None: the same as when they are pruned.
+    objects own; None: the same as when they are pruned. `release`: which one it is, and how that
+    ends.
     """
 
     unit: UnitId
@@ -28,6 +31,22 @@ class Kin(msgspec.Struct, frozen=True, gc=False):
     above: UnitId | None = None
     falls: bool = False
     farewell: Propagation | None = None
+    release: ReleaseTerms | None = None
+
+    @classmethod
+    def of(
+        cls,
+        unit: UnitId,
+        parent: UnitId,
+        policy: Policy,
+        *,
+        above: UnitId | None = None,
+        falls: bool = False,
+    ) -> Kin:
+        """What is remembered of a unit that is run by this policy."""
+        terms, farewell = policy.release, policy.farewell
+        release = msgspec.structs.replace(terms, ignores=()) if terms is not None else None
+        return cls(unit, parent, policy.cascades, above, falls, farewell, release)
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

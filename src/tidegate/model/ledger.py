@@ -124,6 +124,23 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     is_unfit: bool = False
 
 
+class EnteredRevision(msgspec.Struct, frozen=True, gc=False):
+    """One entry of a ledger, as Helm's history tells it."""
+
+    number: int
+    status: str
+    description: str = ""
+
+
+class ReleaseHistory(msgspec.Struct, frozen=True):
+    """What became of a release: its unit by name, its namespace and name, and its revisions."""
+
+    unit: str
+    namespace: str
+    name: str
+    revisions: tuple[EnteredRevision, ...] = ()
+
+
 class CrdPolicy(StrEnum):
     """What becomes of the definitions in a chart's `crds` directory."""
 

@@ -76,8 +76,11 @@ def _digest(hooks: Iterable[Step]) -> str:
 def _left_behind(wanted: Manifests, before: tuple[Step, ...]) -> list[Stale]:
     """The hooks that run before: they are the unit's objects, and go with the others.
 
-    One whose name is made when the rollout begins goes at the end: nobody knows it yet.
+    One whose name is made when the rollout begins goes at the end: nobody knows it yet. Hooks of a
+    release go by their own policies alone.
     """
+    if wanted.unit.policy.release is not None:
+        return []
     waves = {one.ref: one.wave for one in wanted.before_deletion}
     items = (item for step in before for item in items_of(step) if not item.generates)
     return [Stale(item.ref, waves[item.ref], item.handling) for item in items]

@@ -9,6 +9,7 @@ import msgspec
 from tidegate.model.drift import Drift
 from tidegate.model.event import Event, Told
 from tidegate.model.expectation import Expectation
+from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
@@ -24,6 +25,7 @@ from tidegate.report.rollout.summary import INVALID, STOPPED
 
 NEVER = "-"
 MOST_NAMED = 3
+DEPLOYED = "deployed"
 ENDS = {
     Told.STEP_PASSED: "",
     Told.STEP_FAILED: "failed",
@@ -54,6 +56,8 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What units did with what was committed meanwhile."""
     unknown: str = ""
     """What could not be had of it."""
+    releases: Sequence[ReleaseHistory] = ()
+    """The revisions of Helm releases."""
 
 
 class StepTimes(msgspec.Struct):
@@ -72,6 +76,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
     `uptakes`: what units did with what was committed; their moments count from the beginning.
     `unknown`: what could not be had, so that less is proved than it seems.
+    `releases`: the revisions of Helm releases.
     """
 
     engine: str
@@ -86,6 +91,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
     unknown: str = ""
+    releases: tuple[ReleaseHistory, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -105,6 +111,7 @@ def ending_of(run: EngineRun) -> Ending:
         drifts=tuple(_since(one, first.at) for one in run.drifts),
         uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
         unknown=run.unknown,
+        releases=tuple(run.releases),
     )
 
 
@@ -140,6 +147,7 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield f"{name}: {_end(run)}"
     yield from _retries(run)
     yield from _waits(run)
+    yield from _released(run)
     yield from _taken_up(run)
     yield from _drifted(run)
     yield from _reasons(run)
@@ -224,6 +232,14 @@ def _counted(uptake: Uptake, start: Ms) -> Uptake:
         began=since(uptake.began),
         ended=since(uptake.ended),
     )
+
+
+def _released(run: EngineRun) -> Iterator[str]:
+    """Releases of which there is more to tell than that they are deployed."""
+    for one in run.releases:
+        told = [f"{each.number} {each.status}" for each in one.revisions]
+        if told and told != [f"{one.revisions[0].number} {DEPLOYED}"]:
+            yield f"  the release {one.namespace}/{one.name} has the revisions {', '.join(told)}"
 
 
 def _taken_up(run: EngineRun) -> Iterator[str]:

@@ -14,8 +14,10 @@ from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import text
+
+JOB = Kind("batch", "v1", "Job")
 
 
 @pytest.fixture
@@ -56,8 +58,9 @@ def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revisio
 def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     tmp_path: Path, shop: ChartRepository
 ) -> None:
-    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
-    shop.release(install={"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}})
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    retries: Json = {"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}}
+    shop.release(install=retries, upgrade=retries)
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n")
     words = ("--engine", "flux", "-o", "json", "--until", "7m", "--scenario", str(scenario))
@@ -67,6 +70,8 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     told = [json.loads(line) for line in ran.stdout.splitlines()]
     planned = [(one["at"], one["until"]) for one in told if one.get("told") == "retry.planned"]
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
+    (history,) = told[-1]["releases"]
+    assert [one["status"] for one in history["revisions"]][:3] == ["failed"] * 3
 
 
 @case(61)
@@ -240,6 +245,24 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
     assert found[-1][1] == "deployed"
     assert [status for _, status in found].count("deployed") == 1
     assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+
+
+@case(60)
+def test_hooks_of_a_rollback_go_by_their_own_ends(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
+    shop.put("templates/undo.yaml", hook("undo", "pre-rollback", policy="hook-succeeded"))
+    shop.put("templates/kept.yaml", hook("kept", "pre-rollback", policy="hook-failed"))
+    assert sandbox.sync(shop.root).code == 0
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade", policy="hook-failed"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"remediateLastFailure": True}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox)[-1] == (3, "deployed")
+    assert {*sandbox.all(JOB, "shop")} == {"kept"}
 
 
 def drift(sandbox: KeptSandbox) -> None:

@@ -116,6 +116,7 @@ def _shown(one: Simulated, *, spread: bool) -> EngineRun:
         one.drifts,
         one.uptakes,
         "; ".join(finding.sentence for finding in one.weakness),
+        one.releases,
     )
 
 

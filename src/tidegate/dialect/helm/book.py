@@ -35,10 +35,11 @@ UNIT = "tidegate.dev/unit"
 KEY = "tidegate.dev/made-of"
 ACTION = "tidegate.dev/action"
 RENDERED = "tidegate.dev/rendered-as"
+INTO = "tidegate.dev/release-namespace"
 TESTED = "tidegate.dev/tests"
 """Annotations of records that are ours: whose, of what, by which action, and as which revision
-where that is another one: what was rolled back to was rendered then. The last one says how its
-tests went.
+where that is another one: what was rolled back to was rendered then; for which namespace, and how
+its tests went.
 """
 FIT, UNFIT = "passed", "failed"
 APPLIED = "ssa"
@@ -48,6 +49,7 @@ BEGINNINGS = {
 }
 ENDS = {Action.INSTALL: "Install complete", Action.UPGRADE: "Upgrade complete"}
 FAILURES = {Action.UPGRADE: "Upgrade", Action.ROLLBACK: "Rollback"}
+ENDED = frozenset({ReleaseStatus.UNINSTALLED})
 GOOD = frozenset({ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED})
 GONE_ON_WITH = {status: action for action, (status, _) in BEGINNINGS.items()}
 PHASES = {True: "Succeeded", False: "Failed", None: "Running"}
@@ -63,6 +65,7 @@ class Entries(msgspec.Struct, frozen=True):
 
 def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark: str) -> Entering:
     """What a rollout of what has this key is, given the records there are."""
+    records = own_records(records, terms)
     last = newest(records)
     if last is None:
         return Entering(Action.INSTALL, 1)
@@ -100,10 +103,46 @@ def is_refused(record: ReleaseRecord, terms: ReleaseTerms) -> bool:
     return counts and record.notes.get(TESTED) == UNFIT
 
 
-def known_release(labels: Mapping[str, Json], notes: Mapping[str, Json]) -> KnownRelease:
-    """What the labels and annotations of the last record tell."""
+class Former(msgspec.Struct, frozen=True, order=True):
+    """Of which unit a record is, and of which release that stands."""
+
+    mark: str
+    storage: str
+    name: str
+    namespace: str
+
+
+def former_of(body: dict[str, Json]) -> Former | None:
+    """What a record of ours tells of its release; None: it is nobody's, or uninstalled."""
+    labels, notes = mapping(body, "metadata", "labels"), mapping(body, "metadata", "annotations")
+    mark, into = text(notes, UNIT), text(notes, INTO)
+    if not (mark and into) or text(labels, "status") == ReleaseStatus.UNINSTALLED:
+        return None
+    return Former(mark, text(body, "metadata", "namespace"), text(labels, "name"), into)
+
+
+def own_records(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> list[ReleaseRecord]:
+    """The records of a release, without those of another one that had its name and its place.
+
+    That one is uninstalled before anything is entered; where the history is kept, so are its
+    records, and numbers go on behind them.
+    """
+    return [
+        one if is_own else one.become(ReleaseStatus.UNINSTALLED, "")
+        for one in records
+        for is_own in (one.namespace == terms.namespace or one.status in ENDED,)
+        if is_own or terms.keeps_history
+    ]
+
+
+def known_release(
+    labels: Mapping[str, Json], notes: Mapping[str, Json], terms: ReleaseTerms
+) -> KnownRelease | None:
+    """What the labels and annotations of a record tell; None: it is of another release."""
     status, action = str(labels.get("status")), notes.get(ACTION)
     number, rendered = int(str(labels.get("version"))), str(notes.get(RENDERED, ""))
+    if notes.get(INTO, terms.namespace) != terms.namespace and status not in ENDED:
+        return KnownRelease(number, is_gone=True) if terms.keeps_history else None
     return KnownRelease(
         number=number,
         stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
@@ -126,6 +165,7 @@ def begin(
     now: Ms,
 ) -> Entries:
     """The revision that is pending from now on; locks of others are opened, old records go."""
+    records = own_records(records, terms)
     unlocked = tuple(_unlock(one) for one in records if one.is_pending)
     first = newest(records)
     status, description = BEGINNINGS[entering.action]
@@ -149,7 +189,12 @@ def begin(
         "apply_method": APPLIED,
     }
     labels = {} if first is None else first.labels
-    notes = {UNIT: mark, KEY: sheet.key, ACTION: entering.action.value}
+    notes = {
+        UNIT: mark,
+        KEY: sheet.key,
+        ACTION: entering.action.value,
+        INTO: terms.namespace,
+    }
     made = ReleaseRecord(content, labels, notes)
     return Entries(unlocked, (made,), tuple(_surplus(records, terms.most)))
 

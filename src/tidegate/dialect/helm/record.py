@@ -28,6 +28,7 @@ TYPE = "helm.sh/release.v1"
 PREFIX = "sh.helm.release.v1"
 KEY = "release"
 OWNER = ("owner", "helm")
+OWNED = "=".join(OWNER)
 SYSTEM = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 """Labels that are Helm's own; others are the user's, and stay."""
 MOST = 1024 * 1024
@@ -95,6 +96,10 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
         return _STATUSES.get(text(self.content, "info", "status"), ReleaseStatus.UNKNOWN)
 
     @property
+    def description(self) -> str:
+        return text(self.content, "info", "description")
+
+    @property
     def manifest(self) -> str:
         return text(self.content, "manifest")
 
@@ -130,7 +135,7 @@ def record_ref(release: str, revision: int, storage: str) -> Ref:
 
 def selector_of(release: str) -> str:
     """The labels by which all revisions of a release are found."""
-    return f"{OWNER[0]}={OWNER[1]},name={release}"
+    return f"{OWNED},name={release}"
 
 
 def pack(content: Body) -> bytes:

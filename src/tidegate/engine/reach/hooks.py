@@ -14,7 +14,7 @@ import msgspec
 from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import delete, is_leaving, read_body
-from tidegate.engine.vocabulary import Stand, Written
+from tidegate.engine.vocabulary import Collect, Stand, Written
 from tidegate.model.journal import Entry
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Live, Propagation, Spot
@@ -27,6 +27,7 @@ WITHIN = Ms(30 * SECOND)
 """How long troubles of a cluster may keep us from letting a hook go."""
 AGAIN = Ms(SECOND // 5)
 OURS = frozenset({FINALIZER})
+ENDS = {True: HookPolicy.SUCCEEDED, False: HookPolicy.FAILED}
 Now: TypeAlias = Callable[[], Ms]
 Passing: TypeAlias = facts.Lost | facts.Throttled | facts.Failed
 
@@ -126,19 +127,24 @@ def _release(spot: Spot, live: Live, ours: frozenset[str]) -> Ask:
 
 
 def collect(
-    steps: Iterable[Step], outlook: Outlook, now: Now, *, failed: bool
+    steps: Iterable[Step], outlook: Outlook, now: Now, ended: Collect
 ) -> Errand[tuple[Spot, ...]]:
-    """Let the hooks of a unit go, and delete those whose policy fits its end."""
-    wanted = HookPolicy.FAILED if failed else HookPolicy.SUCCEEDED
+    """Let the hooks of a unit go, and delete those whose policy fits its end, or their own."""
+    runs = None if ended.runs is None else {one.ref: one.passed for one in ended.runs}
+
+    def goes(item: Item) -> bool:
+        passed = not ended.failed if runs is None else runs.get(item.ref)
+        return passed is not None and ENDS[passed] in (item.hook or ())
+
     hooks = [
-        (Spot(step.cluster, item.ref), item.handling.propagation, wanted in item.hook)
+        (Spot(step.cluster, item.ref), item.handling.propagation, goes(item))
         for step in steps
         for item in items_of(step)
         if item.hook is not None
     ]
     yield from let_go((spot for spot, *_ in hooks), outlook, now)
     deleted: list[Spot] = []
-    for spot, how in {spot: how for spot, how, goes in hooks if goes}.items():
+    for spot, how in {spot: how for spot, how, is_going in hooks if is_going}.items():
         live = outlook.lives.get(spot)
         if live is not None and not facts.is_refusal((yield from _delete(spot, live, how, now))):
             deleted.append(spot)

@@ -17,6 +17,7 @@ from tidegate.engine.vocabulary import (
     Stopped,
 )
 from tidegate.model.event import StepState, Told
+from tidegate.model.ledger import HookRun
 
 BEGUN = frozenset({StepState.CHECKING, StepState.APPLYING, StepState.GATING})
 
@@ -122,7 +123,7 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     if unit.hooked and not unit.stopped:
         unit.hooked = False
         turn.ask(unit)
-        turn.order(Collect(unit.unit.id, failed=unit.failed))
+        turn.order(Collect(unit.unit.id, failed=unit.failed, runs=_runs(turn, unit)))
         return
     unit.ended = True
     turn.rollout.running -= 1
@@ -130,6 +131,13 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
     turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=why)
     for waiting in leave_slot(unit):
         start_unit(turn, waiting)
+
+
+def _runs(turn: Turn, unit: UnitRun) -> tuple[HookRun, ...] | None:
+    """How each hook ended, where Helm's policies go by that."""
+    if unit.unit.policy.release is None:
+        return None
+    return (*unit.hook_runs(turn.now), *unit.hook_runs(turn.now, rescues=True))
 
 
 def _gates_others(step: StepRun) -> bool:

@@ -1,0 +1,150 @@
+"""Releases that units were before: another name, another namespace, or other records.
+
+helm-controller uninstalls what a HelmRelease was before it installs what it is now. Here that is a
+unit of its own, which ends behind whatever its successor waits for, and before that begins:
+
+    dependencies ──▶ former release ends ──▶ the release is installed ──▶ what waits for it
+
+It is known by its records, which say whose they are. So nothing is lost with a kill: while a record
+is there, the release is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from tidegate.dialect.helm.book import Former, former_of
+from tidegate.dialect.helm.record import OWNED, SECRET
+from tidegate.errors import Place
+from tidegate.flows.ended_releases import ending_policy, plan_end
+from tidegate.flows.looking import body_of
+from tidegate.flows.orphans import with_orphans
+from tidegate.flows.planning import Planned
+from tidegate.flows.session import Session
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.objects import Live
+from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit
+from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection, View
+from tidegate.world.facts import Forbidden, Listed, is_refusal
+from tidegate.world.refusals import refusal_error
+
+PAGE = 500
+
+
+async def with_ends(planned: Planned, session: Session) -> Planned:
+    """The plan with the ends of all that Git has no more: units, and what releases were before."""
+    planned = await with_orphans(planned, session)
+    released = [unit for unit in planned.plan.units if unit.policy.release is not None]
+    plan, findings = planned.plan, list(planned.findings)
+    leaving, formers = list(planned.leaving), dict[UnitId, UnitId]()
+    for cluster in dict.fromkeys(unit.cluster for unit in released):
+        mine = [unit for unit in released if unit.cluster == cluster]
+        for unit, terms in _former(mine, await _records(mine, cluster, session)):
+            end = await plan_end(_ending(unit, terms), unit.id, session)
+            plan = _before(plan, end, unit.id)
+            leaving += end.units
+            formers[end.units[0].id] = unit.id
+            findings.append(_told(unit, terms))
+    return structs.replace(
+        planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving), formers=formers
+    )
+
+
+async def _records(units: Iterable[PlannedUnit], cluster: str, session: Session) -> list[Live]:
+    """All records of releases; who may not see those of all namespaces sees those of its own."""
+    found = await _list("", cluster, session)
+    if found is not None:
+        return found
+    homes = {
+        home
+        for unit in units
+        if (terms := unit.policy.release) is not None
+        for home in (terms.storage, terms.namespace)
+    }
+    pages = [await _list(home, cluster, session) for home in sorted(homes)]
+    return [one for page in pages for one in page or ()]
+
+
+async def _list(home: str, cluster: str, session: Session) -> list[Live] | None:
+    selection = Selection(SECRET, home, labels=OWNED, view=View.METADATA)
+    found: list[Live] = []
+    resume = ""
+    while True:
+        (page,) = await ask(session.world, List(selection, PAGE, resume), cluster=cluster)
+        if isinstance(page, Forbidden):
+            return None
+        if is_refusal(page):
+            where = Place(f"Secrets of {home}" if home else "Secrets of all namespaces")
+            raise refusal_error(page, "reading the records of releases", where=where)
+        found += page.items if isinstance(page, Listed) else ()
+        resume = page.resume if isinstance(page, Listed) else ""
+        if not resume:
+            return found
+
+
+def _former(
+    units: Iterable[PlannedUnit], records: Iterable[Live]
+) -> Iterator[tuple[PlannedUnit, ReleaseTerms]]:
+    """By unit, the releases that stand and are not what it is now, in the order of their names."""
+    by_mark = {unit.id.mark: unit for unit in units}
+    told = (former_of(body_of(one)) for one in records)
+    known: dict[Former, None] = dict.fromkeys(sorted(one for one in told if one is not None))
+    for one in known:
+        unit = by_mark.get(one.mark)
+        terms = unit.policy.release if unit is not None else None
+        if unit is None or terms is None:
+            continue
+        now = (terms.storage, terms.name, terms.namespace)
+        if now != (one.storage, one.name, one.namespace):
+            before = structs.replace(
+                terms, storage=one.storage, name=one.name, namespace=one.namespace
+            )
+            yield unit, before
+
+
+def _ending(unit: PlannedUnit, terms: ReleaseTerms) -> Unit:
+    """A unit that no object of a cluster can be called like."""
+    name = f"{unit.id.name}@{terms.storage}.{terms.namespace}.{terms.name}"
+    own = structs.replace(unit.id, name=name)
+    policy = structs.replace(
+        ending_policy(terms), identity=unit.policy.identity, farewell=unit.policy.farewell
+    )
+    return Unit(id=own, destination=Destination(unit.cluster, terms.namespace), policy=policy)
+
+
+def _before(plan: Plan, end: Plan, unit: UnitId) -> Plan:
+    """The end comes behind whatever the unit waits for, and the unit behind the end."""
+    own = {step.id for step in plan.steps if step.unit == unit}
+    inner = {edge.after for edge in plan.edges if edge.before in own}
+    heads = {name for name in own if name not in inner}
+    first, last = end.steps[0].id, end.steps[-1].id
+    waits = (edge for edge in plan.edges if edge.after in heads)
+    edges = [*plan.edges, *end.edges]
+    edges += [structs.replace(edge, after=first) for edge in waits]
+    edges += [Edge(last, name, Because.STAGE) for name in sorted(heads)]
+    at = next((at for at, step in enumerate(plan.steps) if step.unit == unit), len(plan.steps))
+    return Plan.of(
+        Fragment(
+            units=(*plan.units, *end.units),
+            steps=(*plan.steps[:at], *end.steps, *plan.steps[at:]),
+            edges=tuple(dict.fromkeys(edges)),
+            slots=plan.slots,
+        )
+    )
+
+
+def _told(unit: PlannedUnit, before: ReleaseTerms) -> Finding:
+    now = unit.policy.release or before
+    return Finding(
+        code="flux.release-moved",
+        severity=Severity.NOTE,
+        sentence=f"`{unit.id}` was the release `{before.namespace}/{before.name}` with its records"
+        f" in `{before.storage}`, and is `{now.namespace}/{now.name}` in `{now.storage}` now: the"
+        " former one is uninstalled, and the new one installed",
+        why="Helm knows a release by its name and namespaces, and helm-controller does the same",
+    )

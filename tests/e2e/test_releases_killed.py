@@ -1,0 +1,137 @@
+"""A release on a real API server, killed at random: nothing is entered twice, nothing is left open.
+
+Whoever is killed leaves a lease, which others look at for its whole term before they go on. Here it
+is deleted at once, as an operator may do who knows that the process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import ChartRepository, config_map, hook
+from tests.fakes.tidegate_command import Tidegate
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
+
+HOME, USER = "released-killed", "tidegate"
+KILLS, SEED, LINES = 10, 19, 30
+"""So many are killed, each after at most so many lines of what it tells."""
+CREATED = 201
+NUMBER = "{{ .Release.Revision }}"
+EVENTS = {"before": "pre-install,pre-upgrade", "behind": "post-install,post-upgrade"}
+
+
+@dataclass(slots=True)
+class Mortal:
+    """A release whose hooks and notes are named after their revision."""
+
+    plane: ControlPlane
+    shop: ChartRepository
+    kills: int = 0
+    values: int = 0
+    chance: random.Random = field(default_factory=lambda: random.Random(SEED))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        login = str(self.plane.kubeconfig(USER))
+        return (str(self.shop.root), "--kubeconfig", login, "--context", "plane", "--yes")
+
+    def change(self) -> None:
+        self.values += 1
+        self.shop.release(values={"to": str(self.values)})
+
+    async def die(self) -> None:
+        """Run a sync, and kill it after some lines; one that ends before that is followed by a
+        newer revision, and sometimes one that was killed is, too.
+        """
+        words = (sys.executable, "-m", "tidegate", "sync", *self.words, "-o", "json")
+        home = str(self.shop.root.parent)
+        left, known = self.chance.randint(1, LINES), self.leases()
+        process = await asyncio.create_subprocess_exec(
+            *words, env={"PATH": os.environ["PATH"], "HOME": home}, stdout=PIPE, stderr=PIPE
+        )
+        assert process.stdout is not None
+        while left and await process.stdout.readline():
+            left -= 1
+        if process.returncode is None:
+            process.kill()
+        is_killed = await process.wait() == -signal.SIGKILL
+        for name in self.leases() - known:
+            kubectl(self.admin, "delete", "-n", "tidegate-system", name, "--ignore-not-found")
+        self.kills += is_killed
+        if not is_killed or self.chance.random() < 1 / 4:
+            self.change()
+
+    @property
+    def admin(self) -> Path:
+        return self.plane.kubeconfig("admin")
+
+    def leases(self) -> set[str]:
+        words = ("get", "lease", "-n", "tidegate-system", "-o", "name")
+        return set(kubectl(self.admin, *words).split())
+
+    def records(self) -> dict[int, str]:
+        """By revision, its status."""
+        words = ("get", "secret", "-n", HOME, "-l", "owner=helm", "-o", "json")
+        items = json.loads(kubectl(self.admin, *words))["items"]
+        labels = (one["metadata"]["labels"] for one in items)
+        return {int(one["version"]): one["status"] for one in labels}
+
+    def made(self) -> Counter[str]:
+        """How often each object was made."""
+        return Counter(
+            f"{one.object_ref.resource}/{one.object_ref.name}"
+            for one in read_audit(self.plane.audit_log)
+            if one.object_ref.namespace == HOME
+            and one.user.username == USER
+            and one.response_status.code == CREATED
+            and "dryRun=All" not in one.request_uri
+        )
+
+
+async def test_killed_ten_times_no_record_is_open_no_hook_runs_twice_and_no_number_is_lost(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    shop = ChartRepository(tmp_path / "repository", HOME)
+    shop.release(maxHistory=0)
+    for name, events in EVENTS.items():
+        numbered = hook(name, events).replace(f"name: {name}", f"name: {name}-{NUMBER}")
+        assert NUMBER in numbered
+        shop.put(f"templates/{name}.yaml", numbered)
+    for name in ("web", "more"):
+        shop.put(f"templates/{name}.yaml", config_map(name, to="'{{ .Values.to }}'"))
+    mortal = Mortal(plane, shop)
+    kubectl(mortal.admin, "create", "namespace", HOME)
+    mortal.change()
+    while mortal.kills < KILLS:
+        await mortal.die()
+
+    ran = await Tidegate(tmp_path).run("sync", *mortal.words, "--timeout", "100s")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    stands, made = mortal.records(), mortal.made()
+    last = max(stands)
+    assert sorted(stands) == [*range(1, last + 1)]
+    assert stands.pop(last) == "deployed"
+    assert {*stands.values()} <= {"superseded", "failed"}
+    entered = {f"secrets/sh.helm.release.v1.web.v{number}": 1 for number in range(1, last + 1)}
+    assert {name: count for name, count in made.items() if "sh.helm" in name} == entered
+    hooks = {name: count for name, count in made.items() if name.startswith("jobs/")}
+    assert {*hooks.values()} == {1}, hooks
+    whole = [number for number, status in stands.items() if status == "superseded"]
+    wanted = {f"jobs/{name}-{one}" for name in EVENTS for one in (*whole, last)}
+    assert wanted <= hooks.keys()
