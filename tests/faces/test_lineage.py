@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faces.test_statuses import a_chain
-from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
 from tests.fakes.repositories import (
     Body,
     application,
@@ -21,6 +21,8 @@ from tests.fakes.repositories import (
 from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.dialect.helm.record import ReleaseRecord, secret_of
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
 
@@ -104,17 +106,42 @@ def test_a_tree_of_a_cluster_is_what_it_has_and_says_what_git_has_not(
     assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
 
 
+RELEASED: Body = {
+    "name": "redis",
+    "namespace": "flux-system",
+    "version": 3,
+    "info": {"status": "deployed"},
+    "manifest": "---\napiVersion: v1\nkind: Service\nmetadata: {name: redis}\n"
+    "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: redis, namespace: data}\n",
+}
+
+
+def a_release() -> Body:
+    """A HelmRelease that has no status yet."""
+    kind: Body = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
+    metadata: Body = {"name": "cache", "namespace": "flux-system"}
+    return {**kind, "metadata": metadata, "spec": {}}
+
+
 def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    helm = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
+    served = definition(helm, "helmreleases", status=True)
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served)
+    made = a_chain(tmp_path / "platform")
     assert cluster.sync(made.root).code == 0
     made.drop("clusters/main/web.yaml")
+    cluster.put(a_release())
+    history: Json = [{"name": "redis", "namespace": "flux-system", "version": 3}]
+    cluster.patch(helm, "flux-system", "cache", {"status": {"history": history}}, status=True)
+    cluster.put(secret_of(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
     elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
     cluster.put(elsewhere)
     entries: Json = [
         {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
         {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "flux-system_cache_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"},
         {"id": "_system__reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
         {"id": "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
     ]
@@ -129,6 +156,9 @@ def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
         "├── Kustomization/flux-system/far (not in Git, it goes to another cluster)",
         "├── Kustomization/flux-system/web (not in Git)",
         "│   └── ConfigMap/shop/web",
+        "├── HelmRelease/flux-system/cache (not in Git)",
+        "│   ├── Service/flux-system/redis",
+        "│   └── StatefulSet/data/redis",
         "└── ClusterRole/system:reader (not in Git)",
     ]
     assert "ClusterRole" not in compact.stdout

@@ -57,11 +57,13 @@ async def _await_resumed(resumed: list[Suspended], told: Given, session: Session
 
     Where none is alive, nobody goes on with it by itself, and that is told.
     """
-    alive = await masters_of(resumed, session)
+    alive, unseen = await masters_of(resumed, session)
+    for line in unseen:
+        note(line)
     goes_on = {one.named.id: (one.named.id.cluster, one.named.id.kind) in alive for one in resumed}
     for one in resumed:
         name = one.named.id
-        if not goes_on[name] and not one.by_git:
+        if not (goes_on[name] or one.by_git or unseen):
             note(f"nobody is at work on `{name}` here: `tidegate {_deed(name)}` rolls it out now")
     wished = told["wait"]
     if not (len(resumed) == 1 if wished is None else wished):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace
 
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.rendering import Rendered
@@ -13,7 +12,9 @@ from tidegate.flows.rendering import Rendered
 
 def minding_drift(families: Iterable[Family]) -> tuple[Family, ...]:
     """Families to be rolled out; of what is released already drift alone is looked for."""
-    return tuple(replace(one, members=tuple(map(_minding, one.members))) for one in families)
+    return tuple(
+        msgspec.structs.replace(one, members=tuple(map(_minding, one.members))) for one in families
+    )
 
 
 def is_kept(member: Member) -> bool:
@@ -27,4 +28,4 @@ def _minding(member: Member) -> Member:
     if policy.release is None or not is_kept(member):
         return member
     policy = msgspec.structs.replace(policy, drift=policy.release.drift)
-    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+    return msgspec.structs.replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))

@@ -55,12 +55,16 @@ async def suspend(named: NamedObject, session: Session, *, suspends: bool) -> Su
     return Suspended(named, living, is_suspended(named.own))
 
 
-async def masters_of(resumed: Sequence[Suspended], session: Session) -> frozenset[tuple[str, str]]:
-    """The clusters and kinds whose controllers go on with what was resumed."""
+async def masters_of(
+    resumed: Sequence[Suspended], session: Session
+) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
+    """The clusters and kinds whose controllers go on with what was resumed.
+
+    And of whom that cannot be seen.
+    """
     places = {(one.named.id.cluster, one.named.id.kind) for one in resumed if one.living}
     known = sorted(one for one in places if one[0] in session.target.contexts)
-    alive, _ = await find_alive(known, session)
-    return frozenset(alive)
+    return await find_alive(known, session)
 
 
 async def _record(name: UnitId, session: Session, *, suspends: bool) -> None:

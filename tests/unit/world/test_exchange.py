@@ -203,3 +203,23 @@ async def test_while_somebody_works_outside_nobody_listens_but_who_begins_to_ask
         assert len(world.waits) == 2
         patient.wake()
     assert log == ["patient: 0"]
+
+
+async def test_who_was_called_before_somebody_works_again_leaves_the_listening_to_who_asks() -> (
+    None
+):
+    world = HeldWorld()
+    exchange, log = Exchange(world), list[str]()
+    patient = exchange.party()
+    exchange.begin_work()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(waits_of(patient, log, "patient"))
+        await asyncio.sleep(0)  # noqa: TID251 - the task gets its turn
+        exchange.end_work()
+        exchange.begin_work()
+
+        world.tell(Answer(Ticket(1), Done()))
+        assert await ask(exchange, GET) == (Done(),)
+        exchange.end_work()
+        patient.wake()
+    assert log == ["patient: 0"]

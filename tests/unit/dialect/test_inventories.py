@@ -1,0 +1,37 @@
+"""What own objects say that they have brought."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.dialect.flux.status import inventory_id
+from tidegate.dialect.inventories import inventory_refs
+from tidegate.model.objects import Json, Kind, Ref
+
+NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,8}[a-z0-9])?", fullmatch=True)
+GROUPS = st.sampled_from(["", "apps", "rbac.authorization.k8s.io", "example.com"])
+KINDS = st.builds(Kind, GROUPS, st.sampled_from(["v1", "v1beta1"]), st.just("Thing"))
+PLAIN = st.builds(Ref, KINDS, st.one_of(st.just(""), NAMES), NAMES)
+ROLES = st.builds(
+    lambda first, last: Ref(
+        Kind("rbac.authorization.k8s.io", "v1", "ClusterRole"), "", f"{first}:{last}"
+    ),
+    NAMES,
+    NAMES,
+)
+
+
+@given(st.lists(st.one_of(PLAIN, ROLES)))
+def test_what_flux_writes_down_is_read_again(refs: list[Ref]) -> None:
+    entries: list[Json] = [{"id": inventory_id(one), "v": one.kind.version} for one in refs]
+
+    own: dict[str, Json] = {"kind": "Kustomization", "status": {"inventory": {"entries": entries}}}
+
+    assert inventory_refs(own) == refs
+
+
+def test_who_says_nothing_is_not_who_has_nothing() -> None:
+    assert inventory_refs({"kind": "Kustomization", "status": {}}) is None
+    assert inventory_refs({"kind": "Application"}) is None
+    assert inventory_refs({"kind": "Application", "status": {"resources": []}}) == []
