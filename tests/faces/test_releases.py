@@ -19,14 +19,11 @@ from tests.fakes.releases import (
 from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, text
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 IN_PLACE: Json = {"name": "web", "namespace": "shop"}
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-CONTAINER: Json = {"name": "main", "image": "busybox"}
 VALUE = "'{{ .Values.to }}'"
 
 
@@ -287,99 +284,6 @@ def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
 
     assert taken.code == 0, taken.stderr
     assert stands(sandbox) == [(1, "deployed")]
-
-
-@pytest.mark.parametrize("cleans", [True, False])
-def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository, *, cleans: bool
-) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    sandbox = KeptSandbox.make(
-        home, monkeypatch, namespace("shop"), served=False, failing=["migrate"]
-    )
-    sandbox.sync(shop.root)
-    shop.put("templates/more.yaml", config_map("more", to="more"))
-    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
-    shop.release(values={"to": "two"}, upgrade={"cleanupOnFail": cleans})
-
-    failed = sandbox.sync(shop.root)
-
-    assert failed.code != 0
-    assert stands(sandbox) == [(1, "deployed"), (2, "failed")]
-    settings = sandbox.all(CONFIG_MAP, "shop")
-    assert text(settings["web"], "data", "to") == "two"
-    assert ("more" in settings) is not cleans
-
-
-def lasted(ran: Ran, word: str) -> int:
-    """How long the first step waited that has this in its name, until it failed."""
-    events = [
-        one for one in map(json.loads, ran.stdout.splitlines()) if word in one.get("step", "")
-    ]
-    began, failed = (
-        next(one["at"] for one in events if one["told"] == told)
-        for told in ("step.applying", "step.failed")
-    )
-    return int(failed - began)
-
-
-def test_a_rollback_has_a_time_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository
-) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    hangs: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
-    sandbox = KeptSandbox.make(
-        *(home, monkeypatch, namespace("shop")),
-        served=False,
-        failing=["migrate"],
-        behaviours=[hangs],
-    )
-    shop.put("templates/back.yaml", hook("back", "post-rollback"))
-    shop.release(timeout="30m", rollback={"timeout": "20m"})
-    sandbox.sync(shop.root)
-    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
-    shop.release(upgrade={"remediation": {"remediateLastFailure": True}})
-
-    failed = sandbox.sync(shop.root, "-o", "json")
-
-    assert 20 * MINUTE <= lasted(failed, "post-rollback") < 21 * MINUTE
-    assert stands(sandbox)[-1] == (3, "failed")
-
-
-def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepository) -> None:
-    held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
-    shop.put("templates/held.yaml", held)
-    shop.release(timeout="30m", uninstall={"timeout": "20m"})
-    sandbox.sync(shop.root)
-
-    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes", "-o", "json")
-
-    assert ended.code != 0
-    assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
-
-
-@pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
-def test_what_objects_own_goes_or_stays_as_the_release_says(
-    sandbox: KeptSandbox, shop: ChartRepository, way: str
-) -> None:
-    labels: Json = {"app": "web"}
-    pod: Json = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER]}}
-    spec: Json = {"selector": {"matchLabels": labels}, "template": pod}
-    metadata: Json = {"name": "web"}
-    body: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-    shop.put("templates/deployment.yaml", to_yaml(body))
-    shop.release(uninstall={"deletionPropagation": way})
-    sandbox.sync(shop.root)
-    assert len(sandbox.all(REPLICA_SET, "shop")) == 1
-
-    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
-
-    assert ended.code == 0, ended.stderr
-    deleted = any(one.startswith("delete replicasets/web") for one in sandbox.deeds())
-    left = len(sandbox.all(REPLICA_SET, "shop"))
-    assert (deleted, left) == ((False, 1) if way == "orphan" else (True, 0))
 
 
 def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from tidegate.documents import Document, find_place
 from tidegate.errors import Place
 from tidegate.model.paths import path_in
+from tidegate.model.patterns import late
 from tidegate.model.reading import part, text
 
 TEMPLATE, PATCH = "spec.template.", ("spec", "templatePatch")
-_KEYS = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
-_DIRECTIVE = re.compile(r"\s*(?:\{\{.*\}\}\s*)?(?:#.*)?$")
+_KEYS = late(r"\[[^\]]*\]|[^.\[\]]+")
+_DIRECTIVE = late(r"\s*(?:\{\{.*\}\}\s*)?(?:#.*)?$")
 """Lines that bring nothing themselves: blanks, comments, and what stands in braces alone."""
 
 
@@ -41,13 +41,13 @@ def place_in_patch(document: Document, place: Place, content: bytes) -> Place | 
     if reached.depth < len(keys) and reached.depth <= in_template:
         return None
     start = find_place(content, document, PATCH)
-    found = replace(start, field=f"{'.'.join(PATCH)}: {told}")
+    found = start.at(f"{'.'.join(PATCH)}: {told}")
     at, wanted = start.line + reached.line, lines[reached.line]
     written = content.decode(errors="replace").splitlines()
     if at >= len(written) or written[at].strip() != wanted.strip():
         return found  # it is not written line by line
     column = len(written[at]) - len(written[at].lstrip()) + 1
-    return replace(found, line=at + 1, column=column)
+    return Place(found.name, at + 1, column, found.field)
 
 
 def _reach(lines: Sequence[str], keys: Sequence[str]) -> _Reached:
