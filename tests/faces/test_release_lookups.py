@@ -8,8 +8,7 @@ import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
-from tests.fakes.repositories import namespace
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Body, namespace
 from tidegate.model.reading import mapping, text
 
 PASSWORD = """\
@@ -42,27 +41,23 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def make_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *given: Json) -> KeptSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), *given, served=False)
-
-
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    other: Json = {
+    other: Body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "other", "namespace": "shop"},
         "data": {"to": "the truth"},
     }
-    hidden: Json = {
+    hidden: Body = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "token", "namespace": "shop"},
         "data": {"word": "aHVudGVyMi1odW50ZXIy"},
     }
-    return make_sandbox(tmp_path, monkeypatch, other, hidden)
+    home = tmp_path / "home"
+    home.mkdir()
+    return KeptSandbox.make(home, monkeypatch, namespace("shop"), other, hidden, served=False)
 
 
 def word(sandbox: KeptSandbox, name: str) -> str:

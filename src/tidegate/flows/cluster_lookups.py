@@ -10,17 +10,13 @@ import msgspec
 from tidegate.errors import Place, foreign
 from tidegate.flows.session import Session
 from tidegate.model.objects import Kind, Live, Ref, Served
-from tidegate.model.release import LookedUp
+from tidegate.model.release import NOT_THERE, LookedUp
 from tidegate.model.unit import Unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Selection
 from tidegate.world.facts import Done, Listed, Missing, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
-ABSENT = LookedUp(
-    HTTPStatus.NOT_FOUND,
-    '{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}',
-)
 IN_NAMESPACE = 3
 """Parts of a path that names a namespace first, at least."""
 
@@ -44,14 +40,14 @@ class ClusterLookups:
         """Raises where the cluster does not show it; what is not there is an answer."""
         wanted, place = _read(path), self._session.place_of(unit.destination.cluster)
         if wanted is None:
-            return ABSENT
+            return NOT_THERE
         kinds = await self._session.kinds(place)
         served = [one for one in kinds if one.kind.api_version == wanted.api_version]
         if not wanted.plural:
-            return _told(_resources(wanted.api_version, served)) if served else ABSENT
+            return _told(_resources(wanted.api_version, served)) if served else NOT_THERE
         mine = next((one for one in served if one.plural == wanted.plural), None)
         if mine is None:
-            return ABSENT
+            return NOT_THERE
         request: Get | List = List(Selection(mine.kind, wanted.namespace))
         if wanted.name:
             request = Get(Ref(mine.kind, wanted.namespace, wanted.name))
@@ -96,7 +92,7 @@ def _answer(found: Outcome, path: str, unit: Unit) -> LookedUp:
     if is_refusal(found) and not isinstance(found, Missing | NotServed):
         doing = f"looking up `{foreign(path)}` for the chart"
         raise refusal_error(found, doing, where=unit.where or Place(f"unit {unit.id}"))
-    return ABSENT
+    return NOT_THERE
 
 
 def _resources(api_version: str, served: list[Served]) -> dict[str, object]:

@@ -114,6 +114,12 @@ class LookedUp(msgspec.Struct, frozen=True, gc=False):
         return f"LookedUp({self.status})"
 
 
+NOT_THERE = LookedUp(
+    404,
+    '{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}',
+)
+
+
 class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
     """One chart to render.
 

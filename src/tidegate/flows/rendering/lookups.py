@@ -22,7 +22,7 @@ from tidegate.model.reading import mappings, text
 from tidegate.model.release import LookedUp, Release
 from tidegate.model.unit import Unit
 from tidegate.render.helm import LookupsError
-from tidegate.render.helm.lookups import find_lookups, may_look_up
+from tidegate.render.lookups import find_lookups, may_look_up
 
 NOBODY = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
 SIMULATED = "`lookup` finds what the simulated cluster has before the rollout; a real one has more"

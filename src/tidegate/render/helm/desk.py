@@ -9,20 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_urlsafe
 from socket import socket
 from threading import Thread
 
-from tidegate.model.release import LookedUp
+from tidegate.model.release import NOT_THERE, LookedUp
 from tidegate.render.helm import sdk
 
 LOOPBACK = "127.0.0.1"
-ABSENT = LookedUp(
-    HTTPStatus.NOT_FOUND,
-    '{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}',
-)
 
 
 class InquiryDesk:
@@ -50,7 +45,7 @@ class InquiryDesk:
         known = self._known.get(path)
         if known is None:
             self.unseen.append(path)
-        return known or ABSENT
+        return known or NOT_THERE
 
 
 class _Inquiry(BaseHTTPRequestHandler):
@@ -72,7 +67,7 @@ class _Inquiry(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         is_ours = path.startswith(f"{self._where}/")
-        found = self._answer(path.removeprefix(self._where)) if is_ours else ABSENT
+        found = self._answer(path.removeprefix(self._where)) if is_ours else NOT_THERE
         body = found.body.encode()
         self.send_response(found.status)
         self.send_header("Content-Type", "application/json")
