@@ -32,7 +32,7 @@ def test_a_verb_says_of_a_platform_what_it_said(
     ran = type_among(platforms, *words)
 
     shown = f"$ tidegate {' '.join(words)}\n{ran.stdout}{ran.stderr}"
-    golden = KEPT / name / f"{verb.split()[0]}.txt"
+    golden = KEPT / name / f"{verb.split(maxsplit=1)[0]}.txt"
     if pytestconfig.getoption("--golden"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(shown)
