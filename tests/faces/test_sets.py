@@ -116,7 +116,8 @@ def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path)
 def test_a_unit_that_cannot_be_rendered_stops_all_later_steps(ladder: Ladder, engine: str) -> None:
     ladder.step(1, "a", "b")
     ladder.step(2, "c")
-    (ladder.folder / "apps" / "b" / "web.yaml").write_text("kind: [Deployment\n")
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b\n"
+    (ladder.folder / "apps" / "b" / "web.yaml").write_text(broken)
 
     assert set(ladder.play(engine)) == {"a"}
 
