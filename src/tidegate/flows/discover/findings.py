@@ -15,7 +15,6 @@ from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.lookups import LOOKUP
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
@@ -148,13 +147,17 @@ def _far(unit: Unit, error: TidegateError) -> str:
     return f", as it needs {' and '.join(map(without_password, far))}"
 
 
+NOTES = frozenset({"render.lookup"})
+"""What may be as it is meant."""
+
+
 def _uncertain(member: Member) -> Iterator[Finding]:
     """What is not known of a unit that was rendered."""
     if isinstance(member.rendered, Rendered) and member.unit.id.kind:
         for error in notes_of(member.rendered):
             yield Finding(
                 code=error.code,
-                severity=Severity.NOTE if error.code == LOOKUP else Severity.WARNING,
+                severity=Severity.NOTE if error.code in NOTES else Severity.WARNING,
                 sentence=f"`{member.unit.id}`: {error.problem}",
                 where=error.where or member.unit.where,
                 fix=error.hint,

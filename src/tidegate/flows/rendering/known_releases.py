@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.flows.rendering.charts import chart_key, inside_chart
 from tidegate.flows.rendering.outcome import Rendered
@@ -12,6 +13,7 @@ from tidegate.model.helm_order import is_crd_path
 from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
 from tidegate.model.patterns import late
 from tidegate.model.plan import digest_bytes
+from tidegate.model.reading import text
 from tidegate.model.release import Release
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.unit import Unit
@@ -84,4 +86,20 @@ async def as_recorded(
         if is_wanted(one, release)
     ]
     documents = (*ground, *kept)
-    return msgspec.structs.replace(rendered, documents=documents, hidden=((),) * len(documents))
+    pairs = zip(rendered.documents, rendered.hidden, strict=True)
+    hidden = {name_of(one): paths for one, paths in pairs}
+    return msgspec.structs.replace(
+        rendered,
+        documents=documents,
+        hidden=tuple(hidden.get(name_of(one), ()) for one in documents),
+    )
+
+
+def name_of(document: Document) -> tuple[str, str, str]:
+    """By what an object is known again behind a build."""
+    body = document.body
+    return (
+        text(body, "kind"),
+        text(body, "metadata", "namespace"),
+        text(body, "metadata", "name"),
+    )

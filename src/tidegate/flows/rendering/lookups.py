@@ -24,8 +24,6 @@ from tidegate.model.unit import Unit
 from tidegate.render.helm import LookupsError
 from tidegate.render.lookups import find_lookups, may_look_up
 
-LOOKUP = "render.lookup"
-"""What is told of templates that may come to something else elsewhere."""
 NOBODY = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
 SIMULATED = "`lookup` sees the simulated cluster before the rollout; a real one may have more"
 ROUNDS = 20
@@ -70,7 +68,8 @@ def _noted(rendered: Rendered, release: Release, problem: str) -> Rendered:
     """With a note for each template that looks something up: it may come to something else."""
     hint = "`sync` and `plan --context` ask the cluster, as helm-controller does"
     notes = (
-        RenderError(LOOKUP, problem, where=place, hint=hint) for place in find_lookups(release)
+        RenderError("render.lookup", problem, where=place, hint=hint)
+        for place in find_lookups(release)
     )
     return replace(rendered, notes=(*rendered.notes, *notes))
 

@@ -18,7 +18,7 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError, TidegateError, errors_of, foreign, without_user
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.known_releases import as_known, as_recorded
+from tidegate.flows.rendering.known_releases import as_known, as_recorded, name_of
 from tidegate.flows.rendering.lookups import Lookups
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
@@ -328,7 +328,7 @@ async def _post_render(
         overlay = Overlay(root=place, overrides=overrides, restriction=Restriction.OWN_DIRECTORY)
         made = await render_request(overlay, workshop, keeps=False)
     known = dict(_by_name(rendered.documents, rendered.hidden))
-    pairs = [(one, known.get(_name_of(one))) for one in (*spared, *made.documents)]
+    pairs = [(one, known.get(name_of(one))) for one in (*spared, *made.documents)]
     return replace(
         rendered,
         documents=tuple(
@@ -346,13 +346,4 @@ def _by_name(
     documents: Iterable[Document], hidden: Iterable[tuple[tuple[str | int, ...], ...]]
 ) -> Iterator[tuple[tuple[str, str, str], tuple[Document, tuple[tuple[str | int, ...], ...]]]]:
     for document, paths in zip(documents, hidden, strict=True):
-        yield _name_of(document), (document, paths)
-
-
-def _name_of(document: Document) -> tuple[str, str, str]:
-    body = document.body
-    return (
-        text(body, "kind"),
-        text(body, "metadata", "namespace"),
-        text(body, "metadata", "name"),
-    )
+        yield name_of(document), (document, paths)
