@@ -67,21 +67,18 @@ class Resyncing(msgspec.Struct):
         return tuple(sorted(self._found, key=lambda one: (one.at, one.unit)))
 
     async def play(self, name: UnitId, turn: Ms, began: Ms) -> None:
-        """Sync a unit again that was synced, until its turn and that are not of one second."""
+        """Sync a unit again, where its turn and the sync that it had are of one second."""
         plan = self.plan()
         unit = next((one for one in plan.units if one.id == name), None)
-        if unit is None or not _is_promoted(unit, plan):
+        noticed = turn // SECOND < began // SECOND
+        if noticed or unit is None or not _is_promoted(unit, plan):
             return
-        hooks = _hooks(plan, name)
-        while turn // SECOND == began // SECOND:
-            began = self.now()
-            if not hooks:
-                self._found.append(Resync(unit=name, turn=turn, at=began))
-                return
+        again = Resync(unit=name, turn=turn, at=self.now(), hooks=_hooks(plan, name))
+        if again.hooks:
             result = await self.sync(_syncing(plan, unit))
-            ended, passed = self.now(), result is Result.PASSED
-            again = Resync(unit=name, turn=turn, at=began, hooks=hooks, ended=ended, passed=passed)
-            self._found.append(again)
+            passed = result is Result.PASSED
+            again = structs.replace(again, ended=self.now(), passed=passed)
+        self._found.append(again)
 
 
 def _is_promoted(unit: PlannedUnit, plan: Plan) -> bool:

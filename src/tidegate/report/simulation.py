@@ -259,7 +259,7 @@ def _synced_twice(run: EngineRun) -> Iterator[str]:
         )
     if idle := [one.unit for one in resyncs if one.ended is None]:
         named = fold(map(str, idle), len(idle), MOST_NAMED)
-        yield f"  synced again, as begun in the second of the turn; nothing changes: {named}"
+        yield f"  synced again, which changes nothing (begun in the second of its turn): {named}"
 
 
 def _released(run: EngineRun) -> Iterator[str]:
