@@ -73,7 +73,7 @@ def test_nothing_is_entered_where_nothing_has_changed(
 
     assert again.code == 0, again.stderr
     assert "nothing changed: looked at 1 object" in again.stdout
-    assert again.stderr == "", "nobody has asked for anything to be left alone"
+    assert "left alone" not in again.stderr
     assert records(sandbox) == before
 
 
