@@ -10,7 +10,10 @@ import pytest
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
 
-VERBS = [("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",)]
+VERBS = [
+    *(("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",)),
+    *(("render",), ("units",), ("waves",), ("graph",), ("delete", "--sandbox")),
+]
 NOTES = """\
 apiVersion: v1
 kind: ConfigMap
@@ -47,7 +50,7 @@ WORDS = {
     ),
     "annotation": (
         'argocd.argoproj.io/sync-wav: "3"',
-        "ConfigMap `web` has an annotation `argocd.argoproj.io/sync-wav`, which nobody reads",
+        "ConfigMap `web` has an annotation `argocd.argoproj.io/sync-wav`, which has no effect",
         "did you mean `argocd.argoproj.io/sync-wave`?",
     ),
 }

@@ -13,6 +13,7 @@ from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
 from tidegate.flows.discover import is_called
 from tidegate.flows.entering import find, spot_of
+from tidegate.flows.misspelling import find_misspellings
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
 from tidegate.flows.rendering.workshop import WorkerCrew
@@ -101,7 +102,11 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
         for member in family.members
         if not pointed.units or is_called(member.unit, *pointed.units)
     ]
-    findings = found.findings_of([one for _, one in chosen]) if pointed.units else found.findings
+    findings = found.findings
+    if pointed.units:
+        meant = [one for _, one in chosen]
+        misspelt = find_misspellings(meant, found.scan.root)
+        findings = (*found.findings_of(meant), *misspelt)
     said = found.findings_by_place
     parts = (
         UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
