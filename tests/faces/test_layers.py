@@ -56,6 +56,26 @@ def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(cluster: Path)
     assert "flux: passed" in ran.stdout
 
 
+def test_the_minutes_of_a_fresh_cluster_are_those_of_its_page(cluster: Path) -> None:
+    """Flux has Git after the first minute, which is not played."""
+    profile = cluster / "profiles" / "fresh-cluster.yaml"
+    key = {"SOPS_AGE_KEY_FILE": str(cluster / KEY)}
+
+    ran = tidegate("simulate", cluster, "--profile", profile, "-o", "json", **key)
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    start = next(one["at"] for one in events if "at" in one)
+    minutes: dict[str, dict[str, int]] = {"step.applying": {}, "unit.ended": {}}
+    for one in events:
+        if one["told"] in minutes and one.get("unit"):
+            name = one["unit"]["name"]
+            minutes[one["told"]].setdefault(name, 1 + (one["at"] - start) // 60_000)
+    begun, ready = minutes.values()
+    assert [begun[layer] for layer in LAYERS] == [1, 4, 7]
+    assert [ready[name] for name in ("cert-manager", "postgresql", "authentik")] == [3, 6, 9]
+    assert 1 + (events[-1]["lasted"]) // 60_000 == 10
+
+
 def test_without_the_key_it_is_told_which_file_needs_which(cluster: Path) -> None:
     ran = tidegate("plan", cluster)
 

@@ -13,7 +13,7 @@ from tests.fakes.platforms import PLATFORMS, given_for, lay_out, type_among
 from tests.fakes.tidegate_runs import ROOT
 
 KEPT = ROOT / "tests" / "data" / "platforms"
-PLAYED = ("simulate",)
+PLAYED = ("simulate", "sync --sandbox")
 """Of these verbs, those that need a cluster."""
 
 
@@ -22,17 +22,17 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay_out(tmp_path_factory.mktemp("platforms"), *PLATFORMS)
 
 
-@pytest.mark.parametrize("verb", ["lint", "plan", "simulate", "waves", "graph"])
+@pytest.mark.parametrize("verb", ["lint", "plan", "simulate", "waves", "graph", "sync --sandbox"])
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_a_verb_says_of_a_platform_what_it_said(
     platforms: Path, name: str, verb: str, pytestconfig: pytest.Config
 ) -> None:
-    words = (verb, name, *(given_for(name) if verb in PLAYED else ()))
+    words = (*verb.split(), name, *(given_for(name) if verb in PLAYED else ()))
 
     ran = type_among(platforms, *words)
 
     shown = f"$ tidegate {' '.join(words)}\n{ran.stdout}{ran.stderr}"
-    golden = KEPT / name / f"{verb}.txt"
+    golden = KEPT / name / f"{verb.split(maxsplit=1)[0]}.txt"
     if pytestconfig.getoption("--golden"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(shown)

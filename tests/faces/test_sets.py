@@ -112,6 +112,16 @@ def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path)
     assert set(spans(events)) == {"a", "b"}
 
 
+@pytest.mark.parametrize("engine", ["argocd", "tidegate"])
+def test_a_unit_that_cannot_be_rendered_stops_all_later_steps(ladder: Ladder, engine: str) -> None:
+    ladder.step(1, "a", "b")
+    ladder.step(2, "c")
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b\n"
+    (ladder.folder / "apps" / "b" / "web.yaml").write_text(broken)
+
+    assert set(ladder.play(engine)) == {"a"}
+
+
 def test_many_units_of_two_steps_are_tied_by_a_joint(ladder: Ladder) -> None:
     ladder.step(1, *(f"a{number}" for number in range(9)))
     ladder.step(2, *(f"b{number}" for number in range(9)))

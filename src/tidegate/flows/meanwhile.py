@@ -24,7 +24,7 @@ from tidegate.model.drift import Drift
 from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Fragment, Plan
+from tidegate.model.plan import Because, Fragment, Plan
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
@@ -116,8 +116,11 @@ def unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
 
     What is only taken to be there comes about.
     """
-    begun = {unit.id for unit in planned.plan.units} - found.opaque
+    plan = planned.plan
+    begun = {unit.id for unit in plan.units} - found.opaque
     awaited = {one.unit for member in found.members for one in member.unit.dependencies}
+    first = {edge.before for edge in plan.edges if edge.because is Because.ROLLOUT_STEP}
+    awaited |= {step.unit for step in plan.steps if step.id in first}
     unknown = {name: why for name, why in planned.faults.items() if name in awaited}
     faults = {**unknown, **found.at_fault_for(NEVER)}
     return {name: why for name, why in faults.items() if name in begun}

@@ -21,7 +21,7 @@ from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import count, listing
 from tidegate.report.rollout.reasons import reasons
 from tidegate.report.rollout.rows import plain
-from tidegate.report.rollout.summary import INVALID, STOPPED
+from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
 
 NEVER = "-"
 MOST_NAMED = 3
@@ -296,7 +296,7 @@ def _end(run: EngineRun) -> str:
     last, why = events[-1], _why(events)
     if last.reason == INVALID:
         return f"nothing was applied: {why}" if why else "nothing was applied"
-    bounds = ", as far as it is known" if run.unknown else ""
+    bounds = ", as far as it is known" if run.unknown and last.reason == PASSED else ""
     lasted = seconds(Ms(last.at - events[0].at))
     return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
 

@@ -136,7 +136,7 @@ def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None
 
     assert isinstance(wanted.request, Detected)
     file, address, *_ = wanted.request.chart.layers
-    assert file == ValuesFile("v.yaml", root=str(tmp_path.resolve()))
+    assert file == ValuesFile(str((tmp_path / "v.yaml").resolve()), root="/")
     assert address == ValuesAddress("https://host/v.yaml")
 
 
