@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Given, takes
 from tidegate.cli.window import room_on
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", shell_complete=complete_path)
 @takes(NARROWING, UNIT, CLUSTER, HEALTH)
 @options.text_or_json
 def status(what: str, **told: Unpack[Given]) -> int:
