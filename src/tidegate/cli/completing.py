@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from tidegate.flows.session import Target
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+complete_path = click.Path().shell_complete
+"""Whatever lies here: the shell itself knows files best."""
 ENGINES = ("own", "tidegate", "argocd", "flux")
 
 
@@ -27,15 +27,6 @@ def complete_context(ctx: click.Context, _option: click.Parameter, begun: str) -
     except (TidegateError, OSError):
         return []
     return [name for name in names if name.startswith(begun)]
-
-
-def complete_path(
-    _ctx: click.Context, _argument: click.Parameter, begun: str
-) -> list[CompletionItem]:
-    """Whatever lies here: the shell itself knows files best."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only where a shell asks
-
-    return [CompletionItem(begun, type="file")]
 
 
 def complete_engine(_ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
