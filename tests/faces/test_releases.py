@@ -72,6 +72,8 @@ def test_nothing_is_entered_where_nothing_has_changed(
     again = sandbox.sync(shop.root)
 
     assert again.code == 0, again.stderr
+    assert "nothing changed: looked at 1 object" in again.stdout
+    assert "left alone" not in again.stderr
     assert records(sandbox) == before
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.releases import config_map, helm_release
 from tests.fakes.repositories import (
     URL,
     Repository,
@@ -26,6 +27,10 @@ from tidegate.model.objects import Json
 from tidegate.report.rollout.rows import cells
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens" / "verbs"
+CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n",
+    "templates/web.yaml": config_map("web", to="one"),
+}
 LOOKS = {
     "app-list": "app list",
     "app-get": "app get database",
@@ -37,6 +42,7 @@ LOOKS = {
     "app-wait": "app wait database --timeout 1m",
     "get-kustomizations": "get kustomizations",
     "get-kustomization": "get ks web",
+    "get-helmreleases": "get helmreleases",
     "get-sources": "get sources",
     "get-all-namespaces": "get all -A",
     "build": "build kustomization web -o names",
@@ -53,9 +59,11 @@ LOOKS = {
     "status": "status {}",
 }
 DEEDS = {
+    "app-set": "app set keycloak --parameter image=2",
     "suspend": "suspend ks web",
     "resume": "resume ks web",
     "reconcile": "reconcile ks ground --sandbox",
+    "reconcile-helmrelease": "reconcile hr web --sandbox",
     "app-sync": "app sync keycloak --sandbox",
     "jobs-rerun": "jobs rerun migrate --sandbox",
     "app-delete": "app delete database --sandbox",
@@ -64,7 +72,7 @@ DEEDS = {
 
 
 def a_platform(root: Path) -> Repository:
-    """Applications in two waves, with a hook; and Kustomizations of which one fails."""
+    """Applications in two waves, with a hook; Kustomizations of which one fails; a release."""
     made = Repository(root)
     made.put("argocd/database.yaml", application("database", "database", wave=-1))
     made.put("argocd/keycloak.yaml", application("keycloak", "keycloak", wave=1))
@@ -78,6 +86,13 @@ def a_platform(root: Path) -> Repository:
     made.put("ground/all.yaml", namespace("layers"))
     made.put("data/all.yaml", deployment("data"), job("prepare"))
     made.put("web/all.yaml", setting("web"))
+    source: Json = {"kind": "GitRepository", "name": "platform"}
+    chart: Json = {"spec": {"chart": "./chart", "sourceRef": source}}
+    made.put("clusters/main/release.yaml", helm_release("flux-system", chart=chart))
+    for name, text in CHART.items():
+        file = made.root / "chart" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     return made
 
 

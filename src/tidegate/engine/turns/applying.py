@@ -98,14 +98,15 @@ def _pass_over(turn: Turn, run: ItemRun) -> None:
     told, reason, sentence = Told.OBJECT_UNCHANGED, "Finished", FINISHED
     if run.drift is not None:
         told, reason, sentence = Told.OBJECT_DRIFTED, DRIFTED, run.drift.sentence
+    elif run.stand is words.Stand.LEFT and _is_unseen(run):
+        reason, sentence = "Brought", UNSEEN
     elif run.stand is words.Stand.LEFT:
-        told, reason, sentence = Told.OBJECT_KEPT, LEFT, _why_left(run)
+        told, reason, sentence = Told.OBJECT_KEPT, LEFT, ALONE
     turn.tell(told, run.step, ref=run.item.ref, reason=reason, sentence=sentence)
 
 
-def _why_left(run: ItemRun) -> str:
-    is_unseen = run.step.unit.unit.policy.drift is DriftMode.DISABLED
-    return UNSEEN if is_unseen else ALONE
+def _is_unseen(run: ItemRun) -> bool:
+    return run.step.unit.unit.policy.drift is DriftMode.DISABLED and run.item.deed is not Deed.LEAVE
 
 
 def _put_away(turn: Turn, run: ItemRun) -> None:
