@@ -105,6 +105,17 @@ def test_a_key_that_is_written_twice_is_refused(verb: tuple[str, ...], tmp_path:
     assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
 
 
+def test_a_key_that_is_written_twice_is_said_where_it_is_rendered(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  a: b\n  a: c\n"
+    write_unit(tmp_path / "unit", web=text)
+
+    ran = run(tmp_path, "render", "unit")
+
+    assert (ran.code, "a: c" in ran.stdout) == (0, True)
+    assert ran.stderr.count("warning[documents.duplicate]: the key `data.a` is written twice") == 1
+    assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
+
+
 def test_an_overlay_reaches_its_base_outside_of_git_as_far_as_root_lets_it(tmp_path: Path) -> None:
     write_unit(
         tmp_path / "base",
