@@ -99,7 +99,15 @@ def test_a_step_begins_when_all_of_the_one_before_are_well_and_empty_ones_are_pa
 @case(69)
 @pytest.mark.parametrize(
     ("most", "count", "limit"),
-    [(3, 9, 3), ("50%", 3, 1), (0, 3, 0), ("0%", 3, 0), ("100%", 3, 3), ("1%", 3, 1)],
+    [
+        (3, 9, 3),
+        ("50%", 3, 1),
+        (0, 3, 0),
+        ("0%", 3, 0),
+        ("100%", 3, 3),
+        ("1%", 3, 1),
+        ("+50%", 4, 2),
+    ],
 )
 def test_a_limit_is_a_number_or_a_share_that_is_one_at_least(
     most: Json, count: int, limit: int

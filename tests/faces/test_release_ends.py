@@ -17,9 +17,13 @@ from tests.fakes.releases import (
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tidegate.engine.suspensions import suspension
+from tidegate.flows import former_releases
 from tidegate.model.objects import Ref
 from tidegate.model.reading import text
-from tidegate.world.calls import Verb, Write
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Request, Verb, Write
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Forbidden, Outcome
 
 APPS = "apps/release.yaml"
 
@@ -204,3 +208,25 @@ def test_what_is_suspended_is_not_uninstalled(sandbox: KeptSandbox, shop: ChartR
     assert "it was suspended" in ended.stderr
     assert stands(sandbox) == [(1, "deployed")]
     assert "web" in sandbox.all(CONFIG_MAP, "shop")
+
+
+def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
+    sandbox: KeptSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask_with_few_rights(
+        world: Exchange, request: Request, cluster: str
+    ) -> tuple[Outcome, ...]:
+        if isinstance(request, List) and not request.selection.namespace:
+            return (Forbidden("secrets is forbidden"),)
+        return await ask(world, request, cluster=cluster)
+
+    assert "flux.release-unseen" not in sandbox.sync(shop.root).stderr
+    monkeypatch.setattr(former_releases, "ask", ask_with_few_rights)
+    shop.release(releaseName="other")
+
+    moved = sandbox.sync(shop.root)
+
+    assert moved.code == 0, moved.stdout + moved.stderr
+    assert "flux.release-unseen" in moved.stderr
+    assert "is sought in `shop` alone" in moved.stderr
+    assert [one.name for one in records(sandbox)] == ["other"]

@@ -265,3 +265,17 @@ def test_tests_have_a_time_of_their_own(tmp_path: Path, shop: ChartRepository) -
         for what in ("step.gating", "step.failed")
     )
     assert 2 * MINUTE <= failed - began < 3 * MINUTE
+
+
+@pytest.mark.parametrize("event", ["pre-install", "post-install"])
+def test_a_hook_that_is_a_test_as_well_has_passed_when_it_has(
+    sandbox: KeptSandbox, shop: ChartRepository, event: str
+) -> None:
+    shop.put("templates/tests/probe.yaml", hook("probe", f"{event},test"))
+    sandbox.sync(shop.root)
+    made = sandbox.deeds().count("create jobs/probe")
+
+    again = sandbox.sync(shop.root)
+
+    assert again.code == 0, again.stderr
+    assert sandbox.deeds().count("create jobs/probe") == made == 2

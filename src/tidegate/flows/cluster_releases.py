@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 import msgspec
 
 from tidegate.dialect.helm.book import known_release
-from tidegate.dialect.helm.record import SECRET, selector_of
+from tidegate.dialect.helm.record import SECRET, read_record, record_ref, selector_of
+from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.model.ledger import KnownRelease, ReleaseTerms
 from tidegate.model.objects import Live
-from tidegate.model.reading import mapping, text
+from tidegate.model.patterns import late
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.model.unit import Unit
+from tidegate.render.helm.rendering import read_piece
 from tidegate.world.ask import ask
-from tidegate.world.calls import List, Selection, View
+from tidegate.world.calls import Get, List, Selection, View
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Listed, Missing, NotServed, is_refusal
+from tidegate.world.facts import Done, Listed, Missing, NotServed, is_refusal
 from tidegate.world.refusals import refusal_error
+
+_SOURCE = late(r"(?m)^---\n# Source: [^/\n]+/(.+)\n")
 
 
 class ClusterReleases:
@@ -29,10 +34,10 @@ class ClusterReleases:
         self._first = first
 
     async def __call__(self, unit: Unit) -> KnownRelease | None:
-        terms, place = unit.policy.release, unit.destination.cluster
+        terms = unit.policy.release
         if terms is None:
             return None
-        cluster = place if place in self._clusters else self._first
+        cluster = self._cluster_of(unit)
         labels, view = selector_of(terms.name), View.METADATA
         selection = Selection(SECRET, terms.storage, labels=labels, view=view)
         (found,) = await ask(self._world, List(selection), cluster=cluster)
@@ -43,6 +48,34 @@ class ClusterReleases:
         read = (_read(one, terms) for one in records)
         told = [one for one in read if one is not None]
         return max(told, key=lambda one: one.number, default=None)
+
+    async def manifest(self, unit: Unit, known: KnownRelease) -> tuple[Document, ...]:
+        """The objects of a revision, then its hooks; each from its template inside the chart."""
+        terms, where = unit.policy.release, Place(f"unit {unit.id}")
+        if terms is None:
+            return ()
+        ref = record_ref(terms.name, known.number, terms.storage)
+        (found,) = await ask(self._world, Get(ref), cluster=self._cluster_of(unit))
+        if not isinstance(found, Done) or found.live is None:
+            refusal = (
+                found if is_refusal(found) else Missing(f"there is no revision {known.number}")
+            )
+            raise refusal_error(refusal, "reading the record of the release", where=where)
+        record = read_record(msgspec.json.decode(found.live.body))
+        hooks = (text(one, "manifest") for one in mappings(record.content, "hooks"))
+        texts = (record.manifest, *(f"---\n{one}" for one in hooks))
+        return tuple(document for one in texts for document in _documents(one))
+
+    def _cluster_of(self, unit: Unit) -> str:
+        place = unit.destination.cluster
+        return place if place in self._clusters else self._first
+
+
+def _documents(manifest: str) -> Iterator[Document]:
+    """As it is written into records: before each object the template that it is from."""
+    _, *parts = _SOURCE.split(manifest)
+    for number, (path, piece) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
+        yield from read_piece(piece, path, number)
 
 
 def _read(live: Live, terms: ReleaseTerms) -> KnownRelease | None:

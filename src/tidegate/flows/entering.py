@@ -19,6 +19,7 @@ from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
+from tidegate.flows.cluster_lookups import ClusterLookups
 from tidegate.flows.cluster_releases import ClusterReleases
 from tidegate.flows.cluster_secrets import ClusterSecrets
 from tidegate.flows.config import config_at
@@ -216,7 +217,10 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     known = target.contexts
     setting = replace(setting, ask_secret=ClusterSecrets(session.world, next(iter(known))))
     releases = ClusterReleases(session.world, known, next(iter(known)))
-    setting = replace(setting, ask_release=releases)
+    setting = replace(setting, ask_release=releases, ask_manifest=releases.manifest)
+    setting = replace(
+        setting, ask_lookup=ClusterLookups(session), simulates=bool(target.simulation)
+    )
 
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(session.place_of(cluster))

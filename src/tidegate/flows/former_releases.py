@@ -44,7 +44,13 @@ async def with_ends(planned: Planned, session: Session) -> Planned:
     leaving, formers = list(planned.leaving), dict[UnitId, UnitId]()
     for cluster in dict.fromkeys(unit.cluster for unit in released):
         mine = [unit for unit in released if unit.cluster == cluster]
-        for unit, terms in _former(mine, await _records(mine, cluster, session)):
+        records = await _list("", cluster, session)
+        if records is None:
+            homes = _homes(mine)
+            pages = [await _list(home, cluster, session) for home in homes]
+            records = [one for page in pages for one in page or ()]
+            findings.append(_half_seen(homes, cluster))
+        for unit, terms in _former(mine, records):
             end = await plan_end(_ending(unit, terms), unit.id, session)
             plan = _before(plan, end, unit.id)
             leaving += end.units
@@ -55,19 +61,15 @@ async def with_ends(planned: Planned, session: Session) -> Planned:
     )
 
 
-async def _records(units: Iterable[PlannedUnit], cluster: str, session: Session) -> list[Live]:
-    """All records of releases; who may not see those of all namespaces sees those of its own."""
-    found = await _list("", cluster, session)
-    if found is not None:
-        return found
-    homes = {
+def _homes(units: Iterable[PlannedUnit]) -> list[str]:
+    """The namespaces of releases: who may not see the records of all sees those of its own."""
+    found = {
         home
         for unit in units
         if (terms := unit.policy.release) is not None
         for home in (terms.storage, terms.namespace)
     }
-    pages = [await _list(home, cluster, session) for home in sorted(homes)]
-    return [one for page in pages for one in page or ()]
+    return sorted(found)
 
 
 async def _list(home: str, cluster: str, session: Session) -> list[Live] | None:
@@ -135,6 +137,19 @@ def _before(plan: Plan, end: Plan, unit: UnitId) -> Plan:
             edges=tuple(dict.fromkeys(edges)),
             slots=plan.slots,
         )
+    )
+
+
+def _half_seen(homes: Iterable[str], cluster: str) -> Finding:
+    where = f" of cluster `{cluster}`" if cluster else ""
+    return Finding(
+        code="flux.release-unseen",
+        severity=Severity.NOTE,
+        sentence="what releases were before is sought in "
+        + ", ".join(f"`{one}`" for one in homes)
+        + f"{where} alone: Secrets of all namespaces may not be listed",
+        why="a release that had its records elsewhere would not be uninstalled",
+        fix="allow listing Secrets, or uninstall a release that has moved by hand",
     )
 
 

@@ -16,6 +16,7 @@ from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.releases import ReleaseBooks, has_releases, make_releases
+from tidegate.flows.resyncing import Resyncing
 from tidegate.flows.session import Session
 from tidegate.flows.taking_up import Sight, TakingUp
 from tidegate.flows.wiring import simulated
@@ -49,6 +50,7 @@ class Meanwhile(msgspec.Struct):
     sync: Sync
     until: Ms
     releases: ReleaseBooks
+    resyncing: Resyncing
     absences: tuple[Absence, ...] = ()
     """What it leans on besides, by now."""
 
@@ -89,7 +91,7 @@ class Meanwhile(msgspec.Struct):
             old, newer = self.planned, await self.read_again()
             self.releases = await make_releases(newer, self.session, describes=False)
             changed = sight.changed(old, newer, committed)
-            taking = TakingUp(world, self.sync, newer.plan, committed, self.until)
+            taking = TakingUp(world, self.sync, newer.plan, committed, self.until, self.resyncing)
             found += await taking.run(changed)
         return tuple(found)
 

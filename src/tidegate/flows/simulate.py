@@ -21,6 +21,7 @@ from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.releases import histories_of, make_releases
 from tidegate.flows.rendering import Setting
+from tidegate.flows.resyncing import Resyncing
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
 from tidegate.flows.weakness import weakness_of
@@ -35,6 +36,7 @@ from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
+from tidegate.model.resync import Resync
 from tidegate.model.semantics import Semantics
 from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
@@ -62,8 +64,8 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile. `weakness`: what was not known. `releases`:
-    the records of Helm releases.
+    what units did with what was committed meanwhile. `resyncs`: what was synced twice. `weakness`:
+    what was not known. `releases`: the records of Helm releases.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     aftermath: tuple[tuple[Ref, str], ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    resyncs: tuple[Resync, ...] = ()
     weakness: tuple[Finding, ...] = ()
     releases: tuple[ReleaseHistory, ...] = ()
     expecting: Expectation = Expectation.LIKELY
@@ -101,6 +104,7 @@ class _Listener(msgspec.Struct):
     """Takes down all that is told."""
 
     course: Course
+    hear: Callable[[Event], None] | None = None
     events: list[Event] = msgspec.field(default_factory=list)
 
     def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
@@ -113,6 +117,8 @@ class _Listener(msgspec.Struct):
     def emit(self, event: Event) -> None:
         self.events.append(event)
         self.course.take(event)
+        if self.hear is not None:
+            self.hear(event)
 
 
 async def simulate(
@@ -159,7 +165,7 @@ async def _simulate(
 ) -> Simulated:
     until, approved = playing.until, approved_by(playing.approved, found.members)
     planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
-    listener, simulation = _Listener(Course(start)), session.target.simulation
+    simulation = session.target.simulation
     left_out = {**unbegun(found, planned), **planned.refused}
     releases = await make_releases(planned, session, describes=False)
     rolling = Rolling(
@@ -176,12 +182,16 @@ async def _simulate(
         )
         return (await roll_out(part, session, own, _Listener(Course(now)))).result
 
+    resyncing = Resyncing(sync, lambda: behind.planned.plan, session.world.now)
+    listener = _Listener(Course(start), resyncing.hear)
     with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
         end = Ms(start + until)
-        behind = Meanwhile(session, pointed, rules, found, planned, commits, sync, end, releases)
+        behind = Meanwhile(
+            session, pointed, rules, found, planned, commits, sync, end, releases, resyncing
+        )
         if commits is not None or asks_late(planned.plan) or releases.terms:
             rolling = replace(rolling, read_again=behind.read_again)
-        ended = await roll_out(planned.plan, session, rolling, listener)
+        ended = await resyncing.beside(roll_out(planned.plan, session, rolling, listener))
         uptakes = await behind.take_up(listener.events)
     found, planned = behind.found, behind.planned
     drifts, unmet = await behind.drifts(listener.events)
@@ -202,6 +212,7 @@ async def _simulate(
         weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,
+        resyncs=resyncing.resyncs,
         absences=behind.absences,
         releases=await histories_of(plan, session),
         evidence=ended.evidence,

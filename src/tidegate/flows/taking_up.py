@@ -18,14 +18,15 @@ import msgspec
 from tidegate.dialect.units import is_own_kind
 from tidegate.flows.healing import Sync
 from tidegate.flows.planning import Planned
+from tidegate.flows.resyncing import Resyncing
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.plan import Fragment, Plan, Step
+from tidegate.model.plan import Plan
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.model.uptake import Uptake
-from tidegate.plan.chains import narrow
+from tidegate.plan.chains import part_of_unit
 from tidegate.world.exchange import Exchange
 
 GENERATES_EVERY = Ms(3 * MINUTE)
@@ -70,6 +71,7 @@ class TakingUp(msgspec.Struct):
     plan: Plan
     committed: Ms
     until: Ms
+    resyncing: Resyncing
     _units: list[_Taking] = msgspec.field(default_factory=list)
     _group: asyncio.TaskGroup = msgspec.field(default_factory=asyncio.TaskGroup)
 
@@ -98,9 +100,11 @@ class TakingUp(msgspec.Struct):
                 self._group.create_task(self._take(one))
 
     async def _take(self, one: _Taking) -> None:
-        one.is_well = await self.sync(_part(self.plan, one.unit.id)) is Result.PASSED
+        one.is_well = await self.sync(part_of_unit(self.plan, one.unit.id)) is Result.PASSED
         one.ended = self.world.now() if one.is_well else None
         self._begin()
+        if one.is_well and one.began is not None:
+            await self.resyncing.play(one.unit.id, one.began, one.began)
 
     def _may_begin(self, one: _Taking) -> bool:
         if one.why_it_stays:
@@ -138,15 +142,6 @@ class TakingUp(msgspec.Struct):
             ahead=one.ahead,
             stays=stays,
         )
-
-
-def _part(plan: Plan, unit: UnitId) -> Plan:
-    def cut(step: Step) -> Step | None:
-        return step if step.unit == unit and step.batches else None
-
-    narrowed = narrow(plan, cut)
-    units = tuple(msgspec.structs.replace(one, group="") for one in plan.units if one.id == unit)
-    return Plan.of(Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
 
 
 class Sight(msgspec.Struct, frozen=True):

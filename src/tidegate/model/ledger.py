@@ -58,12 +58,13 @@ class Entering(msgspec.Struct, frozen=True):
 
 
 class HookRun(msgspec.Struct, frozen=True, gc=False):
-    """How a hook ended; `passed` is None while it runs."""
+    """How a hook ended; `passed` is None while it runs. `tests`: it ran as a test."""
 
     ref: Ref
     began: Ms
     ended: Ms
     passed: bool | None = None
+    tests: bool = False
 
 
 class EntryEnd(msgspec.Struct, frozen=True):

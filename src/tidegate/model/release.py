@@ -103,6 +103,23 @@ class FetchedChart(msgspec.Struct, frozen=True, gc=False):
     path: str
 
 
+class LookedUp(msgspec.Struct, frozen=True, gc=False):
+    """What a cluster answers to a template that looks something up: an HTTP status, and JSON."""
+
+    status: int
+    body: str = "{}"
+
+    def __repr__(self) -> str:
+        # It may be a Secret.
+        return f"LookedUp({self.status})"
+
+
+NOT_THERE = LookedUp(
+    404,
+    '{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}',
+)
+
+
 class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
     """One chart to render.
 
@@ -121,6 +138,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     Hooks that are tests are left out, unless it is to `include_tests`.
     Templates see `revision` and `is_upgrade`. `described`: the chart itself, its notes and the
     values of the user are wanted as well, as a record of the release keeps them.
+    `lookups` is what `lookup` finds, by the path that it asks a cluster for; what is not among it
+    is told in a `LookupsError`. Where it is None there is no cluster, and `lookup` finds nothing.
     """
 
     root: str = ""
@@ -143,6 +162,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"
     builds_dependencies: bool = True
     checks_lock: bool = True
     artifact: str = ""
+    lookups: Mapping[str, LookedUp] | None = None
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.

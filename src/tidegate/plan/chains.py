@@ -11,7 +11,17 @@ from itertools import pairwise
 
 import msgspec
 
-from tidegate.model.plan import Because, Edge, Item, Plan, PlannedUnit, Step, digest_step, items_of
+from tidegate.model.plan import (
+    Because,
+    Edge,
+    Fragment,
+    Item,
+    Plan,
+    PlannedUnit,
+    Step,
+    digest_step,
+    items_of,
+)
 from tidegate.model.unit import Strength, UnitId
 
 
@@ -75,6 +85,17 @@ def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:
     marked = {step.id: step for mine in by_unit.values() for step in mark_last(mine)}
     steps = tuple(marked[name] for name in kept)
     return msgspec.structs.replace(plan, steps=steps, edges=_bridge(plan, kept))
+
+
+def part_of_unit(plan: Plan, unit: UnitId) -> Plan:
+    """What one unit has to do, which waits for nobody then."""
+
+    def cut(step: Step) -> Step | None:
+        return step if step.unit == unit and step.batches else None
+
+    narrowed = narrow(plan, cut)
+    units = tuple(msgspec.structs.replace(one, group="") for one in plan.units if one.id == unit)
+    return Plan.of(Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
 
 
 def _bridge(plan: Plan, kept: dict[str, Step]) -> tuple[Edge, ...]:

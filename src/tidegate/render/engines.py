@@ -29,13 +29,16 @@ LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
 class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
-    """An engine's other answer. `absent`: the charts that it needs and does not have."""
+    """An engine's other answer. `absent`: the charts that it needs and does not have. `unseen`:
+    what it asks a cluster for, and nobody has told it.
+    """
 
     code: str
     problem: str
     where: Place | None = None
     hint: str = ""
     absent: tuple[ChartDependency, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     def error(self) -> RenderError:
         return RenderError(self.code, self.problem, where=self.where, hint=self.hint)

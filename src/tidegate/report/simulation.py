@@ -13,12 +13,13 @@ from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
+from tidegate.model.resync import Resync
 from tidegate.model.uptake import Uptake
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
 from tidegate.report.rollout.ending import Failure, failures_of
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import count, listing
+from tidegate.report.rollout.names import count, fold, listing
 from tidegate.report.rollout.reasons import reasons
 from tidegate.report.rollout.rows import plain
 from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
@@ -54,6 +55,8 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What others did to objects, and what became of it."""
     uptakes: Sequence[Uptake] = ()
     """What units did with what was committed meanwhile."""
+    resyncs: Sequence[Resync] = ()
+    """What was synced twice."""
     unknown: str = ""
     """What could not be had of it."""
     releases: Sequence[ReleaseHistory] = ()
@@ -74,7 +77,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
     it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
     engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
-    `uptakes`: what units did with what was committed; their moments count from the beginning.
+    `uptakes`: what units did with what was committed; `resyncs`: what was synced twice; all their
+    moments count from the beginning.
     `unknown`: what could not be had, so that less is proved than it seems.
     `releases`: the revisions of Helm releases.
     """
@@ -90,6 +94,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     aftermath: tuple[Failure, ...] = ()
     drifts: tuple[Drift, ...] = ()
     uptakes: tuple[Uptake, ...] = ()
+    resyncs: tuple[Resync, ...] = ()
     unknown: str = ""
     releases: tuple[ReleaseHistory, ...] = ()
 
@@ -110,6 +115,7 @@ def ending_of(run: EngineRun) -> Ending:
         aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
         drifts=tuple(_since(one, first.at) for one in run.drifts),
         uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
+        resyncs=tuple(_reckoned(one, first.at) for one in run.resyncs),
         unknown=run.unknown,
         releases=tuple(run.releases),
     )
@@ -148,6 +154,7 @@ def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield from _retries(run)
     yield from _waits(run)
     yield from _released(run)
+    yield from _synced_twice(run)
     yield from _taken_up(run)
     yield from _drifted(run)
     yield from _reasons(run)
@@ -232,6 +239,27 @@ def _counted(uptake: Uptake, start: Ms) -> Uptake:
         began=since(uptake.began),
         ended=since(uptake.ended),
     )
+
+
+def _reckoned(resync: Resync, start: Ms) -> Resync:
+    ended = None if resync.ended is None else Ms(resync.ended - start)
+    turn, at = Ms(resync.turn - start), Ms(resync.at - start)
+    return msgspec.structs.replace(resync, turn=turn, at=at, ended=ended)
+
+
+def _synced_twice(run: EngineRun) -> Iterator[str]:
+    """Whose sync began in the second of its turn, so that another one came behind it."""
+    resyncs = [_reckoned(each, run.events[0].at) for each in run.resyncs]
+    for one in (each for each in resyncs if each.ended is not None):
+        how = "passed" if one.passed else "failed"
+        yield (
+            f"  {one.unit} is synced again at {seconds(one.at)}: its sync began in the very second "
+            f"of its turn; {listing(one.hooks, MOST_NAMED)} ran again, {how} at "
+            f"{seconds(one.ended or one.at)}"
+        )
+    if idle := [one.unit for one in resyncs if one.ended is None]:
+        named = fold(map(str, idle), len(idle), MOST_NAMED)
+        yield f"  synced again, which changes nothing (begun in the second of its turn): {named}"
 
 
 def _released(run: EngineRun) -> Iterator[str]:

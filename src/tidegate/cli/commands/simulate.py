@@ -115,6 +115,7 @@ def _shown(one: Simulated, *, spread: bool) -> EngineRun:
         one.aftermath,
         one.drifts,
         one.uptakes,
+        one.resyncs,
         "; ".join(finding.sentence for finding in one.weakness),
         one.releases,
     )

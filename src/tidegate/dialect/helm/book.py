@@ -234,7 +234,9 @@ def review(
     if mine is None:
         return Entries()
     tests = {(text(one, "kind"), text(one, "name")) for one in tests_of(mine, terms.test)}
-    runs = [one for one in ended.hooks if (one.ref.kind.name, one.ref.name) in tests]
+    # What is a test may have run before as a hook.
+    ran = (one for one in ended.hooks if one.tests)
+    runs = [one for one in ran if (one.ref.kind.name, one.ref.name) in tests]
     if not runs:
         return Entries()
     mine = _with_hooks(mine, runs)

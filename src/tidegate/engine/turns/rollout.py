@@ -224,7 +224,7 @@ class UnitRun(msgspec.Struct, eq=False):
             return ENDED.get(run.state, False if is_lost else None)
 
         return tuple(
-            HookRun(one.item.ref, one.at or now, now, passed(one))
+            HookRun(one.item.ref, one.at or now, now, passed(one), one.step.step.tests)
             for one in mine
             if one.item.hook is not None and one.state is not ItemState.PENDING
         )

@@ -15,6 +15,7 @@ from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering.lookups import LOOKUP
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
@@ -153,7 +154,7 @@ def _uncertain(member: Member) -> Iterator[Finding]:
         for error in notes_of(member.rendered):
             yield Finding(
                 code=error.code,
-                severity=Severity.WARNING,
+                severity=Severity.NOTE if error.code == LOOKUP else Severity.WARNING,
                 sentence=f"`{member.unit.id}`: {error.problem}",
                 where=error.where or member.unit.where,
                 fix=error.hint,

@@ -42,7 +42,7 @@ from tidegate.flows.discover.scan import Scan
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
 from tidegate.flows.rendering import Rendered, Workshop
-from tidegate.flows.rendering.units import data_of
+from tidegate.flows.rendering.trees import data_of
 from tidegate.knowledge.settings import SIMULATED, is_simulated
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity

@@ -20,8 +20,7 @@ from tidegate.dialect.flux.sources import resolve
 from tidegate.dialect.units import FLUX_HOME
 from tidegate.documents import Document
 from tidegate.flows.discover.scan import Held, Scan, holders
-from tidegate.flows.rendering.trees import Data
-from tidegate.flows.rendering.units import data_of
+from tidegate.flows.rendering.trees import Data, data_of
 from tidegate.model.braces import may_be
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request

@@ -95,7 +95,8 @@ async def _try(
     """The objects, or what must be fetched before there are any."""
     if how.seeks and not chart_may_hold(how.seeks, release):
         return UNREAD
-    key = chart_key(release, workshop) if how.keeps else ""
+    # What is found in a cluster may be secret, and something else the next time.
+    key = chart_key(release, workshop) if how.keeps and not release.lookups else ""
     known = _known(key, workshop) if key else None
     if known is not None:
         return known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -10,6 +11,8 @@ import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
 from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import (
     BucketSource,
@@ -33,6 +36,20 @@ from tidegate.source.web import origin_of
 Data: TypeAlias = Mapping[str, bytes]
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
 """The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
+
+
+def data_of(body: dict[str, Json]) -> dict[str, bytes]:
+    """The entries of a ConfigMap or Secret, decoded."""
+    found = {name: str(one).encode() for name, one in mapping(body, "stringData").items()}
+    entries = mapping(body, "data")
+    if text(body, "kind") != "Secret":
+        return {name: str(one).encode() for name, one in entries.items()}
+    for name, one in entries.items():
+        try:
+            found.setdefault(name, base64.b64decode(str(one), validate=True))
+        except ValueError:
+            continue  # the server would refuse it
+    return found
 
 
 async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:

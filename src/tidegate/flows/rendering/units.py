@@ -8,7 +8,6 @@ the objects around a unit; what nobody knows is told, and the unit has no object
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -19,18 +18,16 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError, TidegateError, errors_of, foreign, without_user
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.charts import chart_key
+from tidegate.flows.rendering.known_releases import as_known, as_recorded
+from tidegate.flows.rendering.lookups import Lookups
 from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle, stamped
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Setting, Workshop
-from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
-from tidegate.model.objects import Json, Kind
-from tidegate.model.patterns import late
-from tidegate.model.plan import digest_bytes
-from tidegate.model.reading import mapping, text
+from tidegate.model.objects import Kind
+from tidegate.model.reading import text
 from tidegate.model.release import Release
 from tidegate.model.rendering import (
     ArgoDetails,
@@ -50,7 +47,7 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.glimpse import Marks, chart_may_hold
+from tidegate.render.glimpse import Marks
 from tidegate.render.helm import Reference, flux_layers
 from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.scratch import scratch_directory
@@ -59,26 +56,11 @@ from tidegate.render.substitute import Source, Variables, collect, substitute
 
 KUSTOMIZATION = "Kustomization"
 HOOK = "helm.sh/hook"
-CAPABILITIES: Marks = late(rb"\bCapabilities\b")
 
 
 def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
     """For a unit without surroundings."""
     return None
-
-
-def data_of(body: dict[str, Json]) -> dict[str, bytes]:
-    """The entries of a ConfigMap or Secret, decoded."""
-    found = {name: str(one).encode() for name, one in mapping(body, "stringData").items()}
-    entries = mapping(body, "data")
-    if text(body, "kind") != "Secret":
-        return {name: str(one).encode() for name, one in entries.items()}
-    for name, one in entries.items():
-        try:
-            found.setdefault(name, base64.b64decode(str(one), validate=True))
-        except ValueError:
-            continue  # the server would refuse it
-    return found
 
 
 async def render_unit(
@@ -193,65 +175,41 @@ async def _render(
 async def _render_around(
     asked: Request, details: FluxDetails, around: _Around, workshop: Workshop
 ) -> Rendered:
-    if isinstance(asked, Release) and details.values:
-        asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    key, known = "", None
     if isinstance(asked, Release):
-        asked, key, known = await _as_known(asked, details, around.unit, workshop)
-    keys, keeps = await around.keys(workshop.setting), not around.has_secrets
-    rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
-    seeks = workshop.setting.seeks
-    if rendered.is_unread and seeks and not around.may_add(seeks):
-        return around.finish(rendered)
-    if rendered.is_unread:
-        rendered = await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
-    for overrides in details.post_renders:
-        rendered = await _post_render(rendered, overrides, details, workshop)
-    if isinstance(asked, Release):
-        rendered = replace(rendered, release=asked, key=key, known=known)
+        rendered = await _render_release(asked, details, around, workshop)
+    else:
+        rendered = await _render_sought(asked, around, workshop)
     return around.finish(rendered)
 
 
-async def _as_known(
-    asked: Release, details: FluxDetails, unit: Unit, workshop: Workshop
-) -> tuple[Release, str, KnownRelease | None]:
-    """The release as the revision that it is or will be, the name of all it is made of, its record.
-
-    One that is there already is rendered as it was then: as an install, or as an upgrade.
-    """
-    ask, terms = workshop.setting.ask_release, unit.policy.release
-    if ask is None:
-        return msgspec.structs.replace(asked, revision=1, is_upgrade=False), "", None
-    known = await ask(unit) if terms is not None else None
-    behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
-    more = msgspec.json.encode(behind, order="sorted")
-
-    def told(revision: int, *, is_upgrade: bool) -> tuple[Release, str]:
-        release = msgspec.structs.replace(asked, revision=revision, is_upgrade=is_upgrade)
-        if terms is not None and is_upgrade:
-            how = terms.upgrade
-            crds, unchecked = how.crds is not CrdPolicy.SKIP, not how.checks_values
-            release = msgspec.structs.replace(release, include_crds=crds, skip_schema=unchecked)
-        untested = msgspec.structs.replace(release, include_tests=False)
-        key = chart_key(_without_cluster(untested), workshop)
-        return release, digest_bytes(key.encode(), more) if key else ""
-
-    if known is None:
-        return *told(1, is_upgrade=False), None
-    if known.stands and known.action is not None and not (terms and terms.refuses(known)):
-        same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
-        if key and key == known.key:
-            return same, key, known
-    return *told(known.number + 1, is_upgrade=not known.is_gone), None
+async def _render_sought(asked: Request, around: _Around, workshop: Workshop) -> Rendered:
+    """The objects; unread where nothing that is sought can come in behind the build either."""
+    seeks, keys = workshop.setting.seeks, await around.keys(workshop.setting)
+    keeps = not around.has_secrets
+    rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
+    if rendered.is_unread and not (seeks and not around.may_add(seeks)):
+        return await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
+    return rendered
 
 
-def _without_cluster(release: Release) -> Release:
-    """A chart that does not ask what a cluster serves is the same release when it serves more."""
-    try:
-        asks = chart_may_hold(CAPABILITIES, release)
-    except (RenderError, OSError):
-        asks = True  # it cannot be rendered either, and the worker says it better
-    return release if asks else msgspec.structs.replace(release, api_versions=(), kube_version="")
+async def _render_release(
+    asked: Release, details: FluxDetails, around: _Around, workshop: Workshop
+) -> Rendered:
+    if details.values:
+        asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
+    asked, key, known = await as_known(asked, details, around.unit, workshop)
+    lookups = Lookups(around.unit, workshop.setting, around.secrets)
+    asked, rendered = await lookups.render(
+        asked, lambda release: _render_sought(release, around, workshop)
+    )
+    if rendered.is_unread:
+        return rendered
+    if asked.lookups and known is not None:
+        rendered = await as_recorded(rendered, asked, known, around.unit, workshop.setting)
+    else:
+        for overrides in details.post_renders:
+            rendered = await _post_render(rendered, overrides, details, workshop)
+    return replace(rendered, release=asked, key=key, known=known)
 
 
 class _Around:

@@ -14,11 +14,12 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
-from tidegate.documents import Read, read
+from tidegate.documents import Document, Read, read
 from tidegate.errors import Place, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import Within
 from tidegate.model.ledger import KnownRelease
+from tidegate.model.release import LookedUp
 from tidegate.model.source import GitSource, Portion, Snapshot, SourceRef
 from tidegate.model.unit import Unit
 from tidegate.render.cache import RenderCache
@@ -104,6 +105,10 @@ AskSecret: TypeAlias = Callable[[str, str], Awaitable[KeptSecret]]
 """By namespace and name."""
 AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 """The last revision of the release that a unit is; None where there is none."""
+AskManifest: TypeAlias = Callable[[Unit, KnownRelease], Awaitable[tuple[Document, ...]]]
+"""The objects and hooks of that revision, as its record has them."""
+AskLookup: TypeAlias = Callable[[Unit, str], Awaitable[LookedUp]]
+"""What the cluster of a unit answers at a path of its API."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +119,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     and overlays that cannot come to such a text are not rendered.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
     A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
-    of a release.
+    of a release; `ask_manifest` for the objects of that, and `ask_lookup` for what charts look up.
+    `simulates`: the cluster that is asked is a simulated one.
     """
 
     cache: Cache
@@ -132,6 +138,9 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     crew: WorkerCrew | None = None
     ask_secret: AskSecret | None = None
     ask_release: AskRelease | None = None
+    ask_manifest: AskManifest | None = None
+    ask_lookup: AskLookup | None = None
+    simulates: bool = False
 
     def __repr__(self) -> str:
         return f"Setting({self.cache!r}, offline={self.offline})"

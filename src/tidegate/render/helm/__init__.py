@@ -6,7 +6,7 @@ async with helm_workers() as workers:
     documents = await render(release, workers)
 """
 
-from tidegate.render.helm.answers import DependencyError
+from tidegate.render.helm.answers import DependencyError, LookupsError
 from tidegate.render.helm.rendering import helm_workers, render
 from tidegate.render.helm.value_files import (
     Reference,
@@ -20,6 +20,7 @@ from tidegate.render.helm.value_files import (
 
 __all__ = [
     "DependencyError",
+    "LookupsError",
     "Reference",
     "RemoteValuesError",
     "ValueFiles",

@@ -42,6 +42,24 @@ class DependencyError(RenderError):
     dependencies: tuple[ChartDependency, ...] = ()
 
 
+class LookupsError(RenderError):
+    """Templates look up what nobody has asked the cluster for yet: its paths, all that are known.
+
+    More may come to light when these are answered.
+    """
+
+    paths: tuple[str, ...] = ()
+
+
+def needs_lookups(paths: Iterable[str], *, where: Place) -> LookupsError:
+    """The error that names what somebody has to ask a cluster for."""
+    problem = "templates look up something else in the cluster each time that they are rendered"
+    hint = "look for a `lookup` with a name that is random"
+    error = LookupsError("render.helm.lookup", problem, where=where, hint=hint)
+    error.paths = tuple(paths)
+    return error
+
+
 def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Place) -> DependencyError:
     """The error that names what somebody has to bring."""
     wanted = tuple(dependencies)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from helm_python.errors import HelmError
@@ -28,6 +30,9 @@ from tidegate.render.helm.stamping import stamped_version
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
+if TYPE_CHECKING:
+    from tidegate.render.helm.desk import InquiryDesk
+
 _decode = msgspec.json.Decoder(Release | GoTexts).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -43,11 +48,25 @@ def answer(request: bytes) -> bytes:
     except HelmError as error:
         chart = asked.chart if isinstance(asked, Release) else texts.CHART
         reply = _refuse(explain(error, chart=chart))
+    if isinstance(asked, Release) and asked.lookups is not None and _desk().unseen:
+        # What it came to without them is not what it comes to.
+        unseen = tuple(dict.fromkeys(_desk().unseen))
+        reply = EngineRefusal("render.helm.lookup", "templates look something up", unseen=unseen)
     return _encode(reply)
+
+
+@cache
+def _desk() -> InquiryDesk:
+    """Most charts look nothing up, and a server is much to import."""
+    from tidegate.render.helm.desk import InquiryDesk  # noqa: PLC0415
+
+    return InquiryDesk()
 
 
 def render(release: Release) -> Templated:
     """Everything from the files to the texts."""
+    if release.lookups is not None:
+        _desk().open(release.lookups)
     sdk.refuse_name(release.name)
     chart = _find_chart(release)
     start = chart if chart.is_dir() else chart.parent
@@ -72,7 +91,8 @@ def render(release: Release) -> Templated:
 
 
 def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
-    texts = sdk.render(handle, values, release)
+    cluster = _desk().cluster if release.lookups is not None else None
+    texts = sdk.render(handle, values, release, cluster)
     kept = (path for path in sorted(texts) if not path.endswith(f"/{NAME}"))
     templates = (Text(inside_chart(path), texts[path]) for path in kept)
     crds = sdk.crds_of(handle) if release.include_crds else ()

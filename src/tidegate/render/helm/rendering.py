@@ -24,7 +24,7 @@ from tidegate.model.patterns import late
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
-from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching
+from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching, needs_lookups
 from tidegate.render.helm.files import in_tree
 
 HOOK = "helm.sh/hook"
@@ -73,9 +73,8 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     """
     rendered = await ask(release, workers)
     crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
-    events = EVENTS | TEST_EVENTS if release.include_tests else EVENTS
     try:
-        return (*crds, *_objects(rendered.templates, events))
+        return (*crds, *_objects(rendered.templates, release))
     except RenderError as error:
         error.where = error.where and in_tree(error.where, release.chart)
         raise
@@ -90,18 +89,25 @@ async def ask(release: Release, workers: Workers) -> Templated:
     match answer:
         case EngineRefusal(absent=absent, where=Place() as where) if absent:
             raise needs_fetching(absent, where=where)
+        case EngineRefusal(unseen=unseen) if unseen:
+            raise needs_lookups(unseen, where=Place(release.chart))
         case EngineRefusal():
             raise answer.error()
         case Templated():
             return answer
 
 
-def _objects(templates: tuple[Text, ...], known: frozenset[str]) -> Iterator[Document]:
+def _objects(templates: tuple[Text, ...], release: Release) -> Iterator[Document]:
     for path, number, piece in pieces_of(templates):
         for document in read_piece(piece, path, number):
-            events = hook_events(document)
-            if events is None or events <= known:
+            if is_wanted(document, release):
                 yield document
+
+
+def is_wanted(document: Document, release: Release) -> bool:
+    """Whether a release is to have it: no hooks of unknown events, and tests where they are run."""
+    events, known = hook_events(document), EVENTS
+    return events is None or events <= (known | TEST_EVENTS if release.include_tests else known)
 
 
 def pieces_of(templates: Iterable[Text]) -> Iterator[tuple[str, int, str]]:

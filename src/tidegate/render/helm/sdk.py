@@ -94,12 +94,29 @@ def absent_dependencies(chart: Handle, metadata: ChartMetadata) -> tuple[ChartDe
     return tuple(one for one in metadata.dependencies if one.name not in names)
 
 
-def render(chart: Handle, values: Values, release: Release) -> dict[str, str]:
-    """Every template's text by its path, which begins with the chart's name."""
-    answer = _native.call_string(
-        "helm_render", chart, json.dumps(values), json.dumps(_options(release))
-    )
+def render(
+    chart: Handle, values: Values, release: Release, cluster: Handle | None = None
+) -> dict[str, str]:
+    """Every template's text by its path, which begins with the chart's name.
+
+    `cluster`: where `lookup` asks; without one it finds nothing.
+    """
+    given = json.dumps(values), json.dumps(_options(release))
+    if cluster is None:
+        answer = _native.call_string("helm_render", chart, *given)
+    else:
+        answer = _native.call_string("helm_render_with_config", cluster, chart, *given)
     return msgspec.json.decode(answer, type=dict[str, str])
+
+
+def cluster_at(address: str) -> Handle:
+    """An API server for `lookup`, without anybody's kubeconfig."""
+    entry = {"name": "lookup", "cluster": {"server": address}}
+    context = {"name": "lookup", "context": {"cluster": "lookup", "user": ""}}
+    config = {"clusters": [entry], "contexts": [context], "current-context": "lookup"}
+    whole = {"apiVersion": "v1", "kind": "Config", **config}
+    options = {"kubeconfig_content": json.dumps(whole), "qps": 1000, "burst_limit": 1000}
+    return _native.HANDLE(_native.call_handle("helm_config_new", json.dumps(options)))
 
 
 def render_strictly(chart: Handle, values: Mapping[str, object], *, strict: bool) -> dict[str, str]:

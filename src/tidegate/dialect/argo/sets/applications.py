@@ -227,15 +227,23 @@ def patched(old: Json, new: Json) -> Json:
         return {key: one for key, one in new.items() if key != "$patch" and one is not None}
     if new.get("$patch") == "delete":
         return {}
-    made = dict(old)
+    kept = new.get("$retainKeys", [*old])
+    made = {key: one for key, one in old.items() if key in listed(kept)}
     for key, one in new.items():
         was = made.pop(key, None)
         if key == JOINED and isinstance(one, list):
-            before = was if isinstance(was, list) else []
-            made[key] = [*one, *(each for each in before if each not in one)]
-        elif one is not None:
+            made[key] = _joined(listed(was), one)
+        elif one is not None and key != "$retainKeys":
             made[key] = patched(was, one)
     return made
+
+
+def _joined(old: list[Json], new: list[Json]) -> list[Json]:
+    """Each of them once, those that a patch names first."""
+    found: list[Json] = []
+    for one in (*new, *old):
+        found += [] if one in found else [one]
+    return found
 
 
 def _sound(made: list[Application], telling: Telling) -> Iterator[Application]:

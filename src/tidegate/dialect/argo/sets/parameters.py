@@ -7,16 +7,23 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from tidegate.dialect.argo.sets.asking import Body, Fault, Params
+from tidegate.documents import FieldPath
 from tidegate.errors import foreign
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings, text
+from tidegate.model.patterns import late
+from tidegate.model.reading import listed, mapping, mappings, text
 
 LONGEST_NAME = 253
 LEAST_EXPONENT, LARGEST_EXPONENT = -4, 6
 """Outside of these Go prints a number with its exponent."""
 OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 """Whether they need values, or must have none."""
+LABEL_KEY = late(
+    r"([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
+    re.ASCII,
+)
+LABEL_VALUE = late(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 
 
 def printed(value: Json) -> str:
@@ -74,18 +81,38 @@ def chosen(params: list[Params], selector: Json) -> list[Params]:
     """Those whose flat parameters a selector takes."""
     if not isinstance(selector, dict):
         return params
-    _refuse_wrong(selector)
+    refuse_wrong(selector)
     return [one for one in params if matches(selector, dict(flattened(one)))]
 
 
-def _refuse_wrong(selector: Body) -> None:
+def refuse_wrong(selector: Body, *, of_labels: bool = False) -> None:
+    """Refuse what is no selector. Only values `of_labels` must be such as Kubernetes takes."""
+    for key, value in mapping(selector, "matchLabels").items():
+        _refuse_key(key, ("matchLabels", key))
+        _refuse_values([value] if of_labels else [], ("matchLabels", key))
     for at, one in enumerate(mappings(selector, "matchExpressions")):
-        operator = text(one, "operator")
+        operator, values = text(one, "operator"), listed(one, "values")
         if operator not in OPERATORS:
             said = f"a selector has no operator `{foreign(operator)}`"
             path = ("matchExpressions", at, "operator")
             raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}", path)
-        if bool(listed(one, "values")) is not OPERATORS[operator]:
+        if bool(values) is not OPERATORS[operator]:
             said = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
             path = ("matchExpressions", at, "values")
+            raise Fault("argo.set-selector", said, "correct the selector", path)
+        _refuse_key(text(one, "key"), ("matchExpressions", at, "key"))
+        _refuse_values(values if of_labels else [], ("matchExpressions", at, "values"))
+
+
+def _refuse_key(key: str, path: FieldPath) -> None:
+    if not LABEL_KEY.fullmatch(key):
+        said = f"`{foreign(key)}` is no key of a selector"
+        fix = "write letters, digits, `-`, `_` and `.`, 63 at most"
+        raise Fault("argo.set-selector", said, fix, path)
+
+
+def _refuse_values(values: list[Json], path: FieldPath) -> None:
+    for one in values:
+        if not isinstance(one, str) or not LABEL_VALUE.fullmatch(one):
+            said = f"no label has the value `{foreign(str(one))}`"
             raise Fault("argo.set-selector", said, "correct the selector", path)

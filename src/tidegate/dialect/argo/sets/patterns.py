@@ -24,9 +24,12 @@ def directories_of(files: Iterable[str]) -> list[str]:
 
 
 def directory_pattern(pattern: str) -> Callable[[str], bool]:
-    """No star reaches over a slash. What is no pattern matches nothing."""
+    """No star reaches over a slash. What is no pattern matches nothing.
+
+    It is Go that reads it, to whom `[!a]` is one of the two.
+    """
     try:
-        parts = [compile_name(one) for one in pattern.split("/")]
+        parts = [compile_name(one) for one in pattern.replace("[!", r"[\!").split("/")]
     except ValueError:
         return lambda _: False
 
@@ -41,9 +44,13 @@ def directory_pattern(pattern: str) -> Callable[[str], bool]:
 
 def file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], bool]:
     """As `git ls-files` reads it: stars reach over slashes, and a directory is all files in it."""
+    if not doublestar and (not pattern or pattern.startswith("/")):
+        said = f"`{foreign(pattern)}` is no path of the repository"
+        raise Fault("argo.set-pattern", said, "write it from the top of the repository")
     try:
         if doublestar:
             return _doublestar(pattern)
+        pattern = pattern.removeprefix("./")
         whole = compile_name(pattern)
     except ValueError as error:
         said = f"`{foreign(pattern)}` is no pattern: {error}"

@@ -20,7 +20,7 @@ from tidegate.model.unit import RolloutStep
 ROLLING, AT_ONCE = "RollingSync", "AllAtOnce"
 REVERSE = "Reverse"
 OPERATORS = ("In", "NotIn")
-PERCENT = late(r"(-?\d+)%")
+PERCENT = late(r"([-+]?\d+)%")
 STEPS: FieldPath = ("spec", "strategy", "rollingSync", "steps")
 
 

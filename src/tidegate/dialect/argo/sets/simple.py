@@ -16,14 +16,14 @@ from tidegate.dialect.argo.sets.asking import (
     SetRun,
     inside,
 )
-from tidegate.dialect.argo.sets.parameters import flattened, normalized
+from tidegate.dialect.argo.sets.parameters import flattened, normalized, refuse_wrong
 from tidegate.dialect.argo.sets.patterns import directories_of, directory_pattern, file_pattern
 from tidegate.dialect.argo.sets.templates import with_values
 from tidegate.documents import read_value
 from tidegate.errors import DocumentError, foreign
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import listed, mapping, mappings, text
 
 IN_CLUSTER, IN_CLUSTER_SERVER = "in-cluster", "https://kubernetes.default.svc"
 
@@ -37,7 +37,7 @@ def from_list(body: Body, run: SetRun) -> Errand[list[Params]]:
     if not written:
         return found
     with inside("elementsYaml"):
-        return [*found, *_read_elements(written, "elementsYaml")]
+        return [*found, *_read_elements(written, "elementsYaml", listed_only=True)]
 
 
 def _element(element: Json, at: int, *, is_go: bool) -> Params:
@@ -47,6 +47,9 @@ def _element(element: Json, at: int, *, is_go: bool) -> Params:
     if is_go:
         return element
     made: Params = {}
+    if not isinstance(element.get("values", {}), dict):
+        said, fix = "`values` of an element must be a mapping", "write `values: {NAME: TEXT}`"
+        raise Fault("argo.set-element", said, fix, ("elements", at, "values"))
     for key, value in element.items():
         inner = value.items() if key == "values" and isinstance(value, dict) else ((None, value),)
         for name, one in inner:
@@ -60,14 +63,16 @@ def _element(element: Json, at: int, *, is_go: bool) -> Params:
     return made
 
 
-def _read_elements(content: str | bytes, name: str) -> list[Params]:
-    """A mapping, or a list of mappings."""
+def _read_elements(content: str | bytes, name: str, *, listed_only: bool = False) -> list[Params]:
+    """A mapping, unless they must be listed, or a list of mappings."""
     try:
         value = read_value(content, name)
     except DocumentError as error:
         said = f"`{foreign(name)}` cannot be read: {error.problem}"
         raise Fault("argo.set-file", said, error.hint) from None
     found = value if isinstance(value, list) else [{} if value is None else value]
+    if listed_only and not isinstance(value, list | None):
+        raise Fault("argo.set-file", f"`{foreign(name)}` holds no list", "write a list of mappings")
     if not all(isinstance(one, dict | None) for one in found):
         said = f"`{foreign(name)}` holds neither a mapping nor a list of mappings"
         raise Fault("argo.set-file", said, "write one of the two")
@@ -146,7 +151,9 @@ def _at(path: str, prefix: str, *, is_go: bool, file: str = "") -> Params:
 
 def from_clusters(body: Body, run: SetRun) -> Errand[list[Params]]:
     """The clusters that a selector takes; with none, Argo CD's own too, which has no labels."""
-    selector = part(body, "selector")
+    selector = mapping(body, "selector")
+    with inside("selector"):
+        refuse_wrong(selector, of_labels=True)
     chooses = bool(mapping(selector, "matchLabels") or listed(selector, "matchExpressions"))
     named = {one.name: one for one in run.known.clusters}
     taken = [named[name] for name in sorted(named) if matches(selector, dict(named[name].labels))]

@@ -1,0 +1,60 @@
+"""Which templates of a chart look something up in a cluster, told by their texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidegate.errors import Place, RenderError
+from tidegate.model.patterns import late
+from tidegate.model.release import Release
+from tidegate.render.glimpse import Marks, chart_may_hold
+from tidegate.render.helm.files import in_tree, inside
+
+LOOKUP: Marks = late(rb"\blookup\b")
+_ACTION = late(
+    r"(?s)\{\{-?\s*(?:/\*.*?\*/|(?P<words>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?))\s*-?\}\}"
+)
+_QUOTED = late(r"(?s)\"(?:\\.|[^\"\\])*\"|`[^`]*`")
+_CALL = late(r"(?:^|[\s(|=])lookup(?=[\s)])")
+
+
+def may_look_up(release: Release) -> bool:
+    """Yes wherever that is not sure."""
+    try:
+        return chart_may_hold(LOOKUP, release)
+    except (RenderError, OSError):
+        return True  # it cannot be rendered either, and the worker says it better
+
+
+def find_lookups(release: Release) -> Iterator[Place]:
+    """The first place in each template that looks something up; what is packed is not opened."""
+    top = Path(release.root).resolve()
+    try:
+        chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    except RenderError:
+        return
+    for folder, _, files in sorted(os.walk(chart)):
+        if "templates" not in Path(folder).relative_to(chart).parts:
+            continue
+        for name in sorted(files):
+            path = Path(folder, name)
+            line = _first_call(path.read_text(encoding="utf-8", errors="replace"))
+            if line:
+                where = Place(path.relative_to(chart).as_posix(), line=line)
+                yield in_tree(where, release.chart)
+
+
+def _first_call(template: str) -> int:
+    """The line of the first call; 0 where there is none."""
+    if "lookup" not in template:
+        return 0
+    for action in _ACTION.finditer(template):
+        words = action["words"] or ""
+        bare = _QUOTED.sub(lambda one: "·" * len(one[0]), words)
+        call = _CALL.search(bare)
+        if call:
+            at = action.start("words") + bare.index("lookup", call.start())
+            return template.count("\n", 0, at) + 1
+    return 0

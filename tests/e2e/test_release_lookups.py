@@ -1,0 +1,68 @@
+"""A chart that looks into the cluster, on a real API server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import ChartRepository, config_map
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import part
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
+
+HOME = "looked-up"
+ONLY_WHERE_ABSENT = """\
+{{- if not (lookup "v1" "Secret" .Release.Namespace "once") }}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: once
+data:
+  word: {{ randAlphaNum 16 | b64enc }}
+{{- end }}
+"""
+
+
+async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    config = plane.kubeconfig("admin")
+    kubectl(config, "create", "namespace", HOME)
+    words = ("create", "secret", "generic", "token", "--from-literal=word=hunter2-hunter2")
+    kubectl(config, *words, "-n", HOME)
+    shop = ChartRepository(tmp_path / "repository", HOME)
+    found = f"""'{{{{ (lookup "v1" "Secret" "{HOME}" "token").data.word | b64dec }}}}'"""
+    secrets = f"""'{{{{ len (lookup "v1" "Secret" "{HOME}" "").items }}}}'"""
+    roles = """'{{ (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "view").kind }}'"""
+    shop.put("templates/seen.yaml", config_map("seen", word=found, secrets=secrets, role=roles))
+    shop.put("templates/once.yaml", ONLY_WHERE_ABSENT)
+
+    def living(kind: str, name: str) -> Json:
+        found: Json = json.loads(kubectl(config, "get", kind, name, "-n", HOME, "-o", "json"))
+        return found
+
+    async def sync() -> Ran:
+        words = ("--yes", "--kubeconfig", config, "--timeout", "100s", "-o", "json")
+        ran = await Tidegate(tmp_path).run("sync", shop.root, *words)
+        assert ran.code == 0, ran.stdout + ran.stderr
+        return ran
+
+    first = await sync()
+    data = part(living("configmap", "seen"), "data")
+    assert data == {"word": "hunter2-hunter2", "secrets": "1", "role": "ClusterRole"}
+    before = living("secret", "once")
+
+    again = await sync()
+
+    assert living("secret", "once") == before
+    names = kubectl(config, "get", "secret", "-n", HOME, "-o", "name").split()
+    assert sorted(names) == ["secret/once", "secret/sh.helm.release.v1.web.v1", "secret/token"]
+    said = first.stdout + first.stderr + again.stdout + again.stderr
+    assert "hunter2" not in said
+    assert "aHVudGVyMi" not in said

@@ -1,0 +1,67 @@
+"""What Argo CD's generators refuse, and patterns and patches that only it reads so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.dialect.running_sets import Body
+from tests.unit.dialect.test_sets_generators import a_list, git, params
+from tidegate.dialect.argo.sets.applications import patched
+from tidegate.dialect.argo.sets.asking import Fault
+from tidegate.model.objects import Json
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ({**a_list(), "selector": {"matchLabels": {"path[0]": "apps"}}}, "argo.set-selector"),
+        ({"clusters": {"selector": {"matchLabels": {"env": "a b"}}}}, "argo.set-selector"),
+        (
+            {"clusters": {"selector": {"matchExpressions": [{"key": "env", "operator": "In"}]}}},
+            "argo.set-selector",
+        ),
+        ({"list": {"elementsYaml": "name: web"}}, "argo.set-file"),
+        (a_list({"name": "web", "values": "x"}), "argo.set-element"),
+        (git(files=[{"path": "/apps/*"}]), "argo.set-pattern"),
+        (git(files=[{"path": ""}]), "argo.set-pattern"),
+    ],
+)
+async def test_what_argo_cd_cannot_take_is_told(entry: Body, code: str) -> None:
+    with pytest.raises(Fault) as refused:
+        await params(entry)
+    assert refused.value.code == code
+
+
+async def test_a_selector_over_parameters_may_ask_for_any_value() -> None:
+    entry: Body = {**a_list({"name": "a b"}), "selector": {"matchLabels": {"name": "a b"}}}
+
+    assert await params(entry) == [{"name": "a b"}]
+
+
+@pytest.mark.parametrize(
+    ("more", "bases"),
+    [
+        ({"directories": [{"path": "apps/[!w]*"}]}, ["web"]),
+        ({"directories": [{"path": "apps/[^w]*"}]}, ["cart"]),
+        ({"files": [{"path": "apps/[!w]*"}]}, ["cart"]),
+        ({"files": [{"path": "./apps/*"}]}, ["cart", "web"]),
+    ],
+)
+async def test_go_and_git_read_patterns_each_in_its_own_way(more: Body, bases: list[str]) -> None:
+    files = {"apps/cart/a.yaml": "", "apps/web/a.yaml": ""}
+
+    found = await params(git(**more), files=files)
+
+    assert [one["path.basename"] for one in found] == bases
+
+
+@pytest.mark.parametrize(
+    ("patch", "made"),
+    [
+        ({"$retainKeys": ["a"], "a": 2}, {"a": 2}),
+        ({"$retainKeys": ["b"]}, {"b": {"c": 1}}),
+        ({"finalizers": ["x", "x"]}, {"a": 1, "b": {"c": 1}, "finalizers": ["x"]}),
+    ],
+)
+def test_a_patch_is_merged_as_kubernetes_merges_it(patch: Json, made: Json) -> None:
+    assert patched({"a": 1, "b": {"c": 1}}, patch) == made
