@@ -317,6 +317,6 @@ async def test_a_cluster_that_nobody_has_named_is_refused(fleet: Fleet) -> None:
     ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 3
-    assert "units are for clusters that nobody has named here: `east`" in ran.stderr
+    assert "units are for clusters that are not known here: `east`" in ran.stderr
     assert "--cluster NAME=CONTEXT" in ran.stderr
     assert fleet.writes() == []

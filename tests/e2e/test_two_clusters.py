@@ -110,7 +110,7 @@ async def test_units_go_to_the_clusters_that_they_name(
     gone = await command.run("delete", repository.root, *login, *named, "--yes")
 
     assert refused.code == 3
-    assert "units are for clusters that nobody has named here: `there`" in refused.stderr
+    assert "units are for clusters that are not known here: `there`" in refused.stderr
     assert first.code == 0, first.stdout + first.stderr
     assert "wrote nothing" in second.stdout, second.stdout + second.stderr
     assert gone.code == 0, gone.stdout + gone.stderr

@@ -100,7 +100,7 @@ def test_where_nobody_can_be_asked_nothing_is_deleted(shop: Path, tmp_path: Path
     ran = tidegate("delete", shop, "--kubeconfig", config)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "--yes goes on without asking" in ran.stderr
+    assert "add --yes to go on without being asked" in ran.stderr
 
 
 def test_events_tell_the_last_wave_first(shop: Path) -> None:

@@ -68,7 +68,7 @@ def test_where_nobody_can_be_asked_nothing_is_run(tmp_path: Path) -> None:
     ran = tidegate("jobs", "rerun", "migrate", "-C", FIRST, "--kubeconfig", login)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "--yes goes on without asking" in ran.stderr
+    assert "add --yes to go on without being asked" in ran.stderr
 
 
 def test_what_waits_for_it_in_other_units_is_run_again_in_order(

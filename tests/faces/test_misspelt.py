@@ -10,7 +10,10 @@ import pytest
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
 
-VERBS = [("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",)]
+VERBS = [
+    *(("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",)),
+    *(("render",), ("units",), ("waves",), ("graph",), ("delete", "--sandbox")),
+]
 NOTES = """\
 apiVersion: v1
 kind: ConfigMap
@@ -47,7 +50,7 @@ WORDS = {
     ),
     "annotation": (
         'argocd.argoproj.io/sync-wav: "3"',
-        "ConfigMap `web` has an annotation `argocd.argoproj.io/sync-wav`, which nobody reads",
+        "ConfigMap `web` has an annotation `argocd.argoproj.io/sync-wav`, which has no effect",
         "did you mean `argocd.argoproj.io/sync-wave`?",
     ),
 }
@@ -99,6 +102,17 @@ def test_a_key_that_is_written_twice_is_refused(verb: tuple[str, ...], tmp_path:
 
     assert ran.code == 3
     assert "error[documents.duplicate]: the key `data.a` is written twice" in ran.stderr
+    assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
+
+
+def test_a_key_that_is_written_twice_is_said_where_it_is_rendered(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  a: b\n  a: c\n"
+    write_unit(tmp_path / "unit", web=text)
+
+    ran = run(tmp_path, "render", "unit")
+
+    assert (ran.code, "a: c" in ran.stdout) == (0, True)
+    assert ran.stderr.count("warning[documents.duplicate]: the key `data.a` is written twice") == 1
     assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
 
 

@@ -81,12 +81,20 @@ def test_a_dry_run_shows_only_the_resources_that_are_named(shop: Path) -> None:
     assert ran.stdout.splitlines()[-1] == "1 to create"
 
 
-@pytest.mark.parametrize("named", [":ConfigMap:three", "ConfigMap", "batch:Job:check"])
+@pytest.mark.parametrize("named", [":ConfigMap:three", "batch:Job:check"])
 def test_a_resource_that_is_not_there_is_an_error(shop: Path, named: str) -> None:
     ran = run(shop, "--resource", named)
 
     assert (ran.returncode, ran.stdout) == (3, "")
     assert ran.stderr.startswith("error[plan.selection]")
+
+
+@pytest.mark.parametrize("named", ["ConfigMap", ":ConfigMap:", "!two"])
+def test_a_resource_that_cannot_be_read_is_a_mistake_in_the_command(shop: Path, named: str) -> None:
+    ran = run(shop, "--resource", named)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error[words.selection]")
 
 
 def test_a_part_of_a_unit_is_not_pruned(shop: Path) -> None:

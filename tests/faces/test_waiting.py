@@ -150,6 +150,15 @@ def test_a_shell_completes_the_names_of_a_repository() -> None:
     assert (ran.returncode, ran.stdout) == (0, "plain,metrics\n"), ran.stderr
 
 
+@pytest.mark.parametrize("verb", ["plan", "sync", "lint", "render", "app list -C", "plan -f"])
+def test_a_shell_completes_paths_by_itself(verb: str) -> None:
+    shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
+
+    (found,) = shell.get_completions(verb.split(), "ar")
+
+    assert (found.type, found.value) == ("file", "ar")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

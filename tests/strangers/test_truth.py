@@ -306,12 +306,15 @@ spec:
 """
 
 
-def test_a_set_whose_repository_is_elsewhere_is_told_and_ends_no_simulation(tmp_path: Path) -> None:
+def test_a_set_whose_repository_is_elsewhere_is_told_and_alone_proves_nothing(
+    tmp_path: Path,
+) -> None:
     code, told, aside = tidegate("simulate", tmp_path / "a", SET, "--offline")
     empty, _, refused = tidegate("simulate", tmp_path / "b", SET, "--offline", "--greenfield")
 
-    assert code == 0, told + aside
+    assert code == 3, told + aside
     assert "passed after 0.0s, as far as it is known" in told
+    assert "error[units.weakened]: not all of it is known: 1 unit could not be" in aside
     assert "warning[argo.set-far]: what ApplicationSet `argocd/teams` generates" in aside
     assert (empty, "error[argo.set-far]" in refused) == (3, True)
 

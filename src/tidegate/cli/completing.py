@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tidegate.flows.session import Target
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+complete_path = click.Path().shell_complete
+"""Whatever lies here: the shell itself knows files best."""
 ENGINES = ("own", "tidegate", "argocd", "flux")
 
 

@@ -34,7 +34,9 @@ def needs_consent(told: Given) -> bool:
         return False
     name_target(target)  # where there is none, that is what is wrong
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here: --yes goes on without asking")
+        raise click.UsageError(
+            "there is no terminal to ask on: add --yes to go on without being asked"
+        )
     return True
 
 

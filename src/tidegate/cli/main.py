@@ -45,7 +45,7 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "diff": "Show what a rollout of Kustomizations and HelmReleases would change.",
     "doctor": "Show which tools were found, and what is missing.",
-    "events": "Show what a cluster tells of units, sources and what they bring.",
+    "events": "Show the Events of units, sources and what they bring.",
     "explain": "Print the page of a rule of `lint`.",
     "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
     "graph": "Show who waits for whom, what is missing, and why.",
@@ -75,7 +75,7 @@ VERBS = {
 }
 """Each has a module of its name with a function of its name; the line is its short help."""
 
-A_BUG = "error[bug]: this is a bug in tidegate; please report it with the lines above"
+A_BUG = "this is a bug in tidegate; please report it with the lines above"
 NOWHERE = Place("")
 BUG, INTERRUPTED, INPUT = 1, 130, 3
 NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
@@ -184,7 +184,10 @@ def _show_bug(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is None and error.errno in NOT_WRITTEN:
         forget(sys.stdout)
         return _show_unheard(unheard(error.errno))
-    return _show_spent(error) or _say(f"{''.join(traceback.format_exception(error))}\n{A_BUG}", BUG)
+    spent = _show_spent(error)
+    if not spent:
+        say_lines("".join(traceback.format_exception(error)), err=True)
+    return spent or _show_as(TidegateError("bug", A_BUG), BUG)
 
 
 def _show_spent(error: Exception) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.decorators import FC
 
-from tidegate.cli.completing import complete_names
+from tidegate.cli.completing import complete_names, complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.nouns import NOUNS, by_noun, split_source
 from tidegate.cli.unit_options import Given, takes
@@ -25,6 +25,7 @@ PLACE = click.option(
     "place",
     default=".",
     metavar="PATH",
+    shell_complete=complete_path,
     help="The repository; where you stand if not given.",
 )
 LABELS = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.decorators import FC
 
+from tidegate.cli.completing import complete_path
 from tidegate.cli.saying import hand_out, say, say_document, speaks_json
 from tidegate.model.patterns import late
 
@@ -79,6 +80,7 @@ values = click.option(
     multiple=True,
     callback=_check_files,
     metavar="FILE|URL",
+    shell_complete=complete_path,
     help="A chart's values; may be repeated.",
 )
 parameters = click.option(

@@ -28,6 +28,7 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
     """
     say_target(told, target)
     json = told["output"] == "json"
+    weakness = weakness_of(found.members, found.findings)
     for family, one in zip(found.families, previews, strict=False):
         options.say_notes(one.notes)
         if json:
@@ -37,16 +38,16 @@ def show_found(found: Found, previews: list[Preview], told: Given, target: str =
             continue
         if len(previews) > 1:
             say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
-        _show_plan(one)
+        _show_plan(one, weakened=bool(weakness))
     more = (finding for one in previews for finding in one.findings)
-    weakness = weakness_of(found.members, found.findings)
     return options.say_findings((*found.findings, *more, *weakness))
 
 
-def _show_plan(one: Preview) -> None:
+def _show_plan(one: Preview, *, weakened: bool) -> None:
     """In colours and with signs where somebody looks at it."""
     ability = ability_of(sys.stdout, os.environ)
-    rows = plan_rows(one.plan, one.differences, one.refused, len(one.unknown), signs=ability.live)
+    counts = (one.refused, len(one.unknown))
+    rows = plan_rows(one.plan, one.differences, *counts, weakened=weakened, signs=ability.live)
     if ability.live:
         Outlet(sys.stdout).write_rows(rows, colours=ability.colours)
         return

@@ -218,7 +218,9 @@ def _resource(words: str) -> tuple[str, str, str, str]:
     """Group, kind, namespace and name of one resource: an operation names them one by one."""
     parts = words.split(":")
     if len(parts) != RESOURCE_PARTS or "*" in words or words.startswith("!"):
-        problem = f"Argo CD is told single resources, and `{foreign(words)}` is none"
+        problem = (
+            f"Argo CD syncs resources that are named one by one, and `{foreign(words)}` is none"
+        )
         hint = "write GROUP:KIND:[NAMESPACE/]NAME; or `--take-over` rolls out from here"
         raise WordsError("words.resource", problem, hint=hint)
     group, kind, name = parts
@@ -283,7 +285,7 @@ async def _wait(
                 say(f"◎ {foreign(last)}")
     say("✗ context deadline exceeded")
     problem = f"`{asked.id}` did not come up within {format_duration(within or Ms(0))}: {last}"
-    hint = f"`tidegate events --for {asked.id.kind}/{asked.id.name}` shows what is told of it"
+    hint = f"`tidegate events --for {asked.id.kind}/{asked.id.name}` shows its Events"
     raise LateError("cluster.late", problem, hint=hint)
 
 

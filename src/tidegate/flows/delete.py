@@ -104,7 +104,11 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
     parts = [(units[name].manifests, one.due_plan) for name, one in ends.items()]
     plan = join_deletions(parts)
     contents = await find_contents(plan, session)
-    return Deletions(plan, tuple(ends.values()), planned.findings, contents)
+    findings = (
+        *(one for one in found.findings if one.severity is not Severity.ERROR),
+        *planned.findings,
+    )
+    return Deletions(plan, tuple(ends.values()), findings, contents)
 
 
 def _refuse_unread(found: Found, planned: Planned) -> None:

@@ -29,6 +29,7 @@ from tidegate.flows.discover.rolling import told_rolling
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.discover.sets import clusters_in
 from tidegate.flows.looking import living
+from tidegate.flows.misspelling import find_misspellings
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -74,9 +75,10 @@ class Found(msgspec.Struct, frozen=True):
         told = (_told(one, settings, gates_children) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
         together = Discovered(families)
+        members = (member for family in families for member in family.members)
         return cls(
             families,
-            found.findings,
+            (*found.findings, *find_misspellings(members, found.scan.root)),
             together.are_alternatives,
             settings=found.settings,
             scan=found.scan,
@@ -320,6 +322,6 @@ def _for_plain_units(pointed: Pointed) -> WordsError:
 
 def _no_context(missing: list[str]) -> PlanError:
     names = ", ".join(f"`{one}`" for one in missing)
-    problem = f"units are for clusters that nobody has named here: {names}"
+    problem = f"units are for clusters that are not known here: {names}"
     hint = "`--cluster NAME=CONTEXT`, or `clusters` in tidegate.yaml, says which context each is"
     return PlanError("plan.cluster", problem, hint=hint)

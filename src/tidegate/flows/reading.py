@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.misspelt import find_misspelt
 from tidegate.dialect.manifests import read_sound_manifests
 from tidegate.dialect.tracking import SET
 from tidegate.documents import Document, duplicate_errors
@@ -25,9 +24,9 @@ from tidegate.flows.setting_aside import faults_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
+from tidegate.model.rendering import Directory
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
-from tidegate.report.findings import as_warning
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -51,8 +50,11 @@ class Read(msgspec.Struct, frozen=True):
         sources = unit.sources
         if self.rendered.documents or notes or not sources:
             return () if unit.id.kind else notes
-        problem = f"`{sources[0].source}` has no objects"
-        hint = "look whether it is the right directory"
+        request, named, what = sources[0].request, str(sources[0].source), "directory"
+        if isinstance(request, Directory) and request.names:
+            named, what = request.files[0], "file"
+        problem = f"`{named}` has no objects"
+        hint = f"look whether it is the right {what}"
         return (RenderError("render.nothing", problem, hint=hint),)
 
 
@@ -126,7 +128,6 @@ async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
         for name, mine in documents.items()
     }
     found = ReadUnits()
-    files = SourceFiles(session.tree)
     for member in members:
         unit, rendered = member.unit, member.rendered
         if isinstance(rendered, Unrendered) or unit.parent in found.faulty or unit.refused:
@@ -134,7 +135,6 @@ async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
             found.refused |= {unit.id: unit.refused} if unit.refused else {}
             continue
         read, wrong = _read(unit, rendered, brought, scopes[unit.destination.cluster])
-        found.findings += _misspelt(unit, rendered, files)
         if wrong:
             found.set_aside(member, read, wrong)
         else:
@@ -146,23 +146,6 @@ def _twice(unit: Unit, rendered: Rendered) -> Iterator[TidegateError]:
     """Keys that are written twice in files that the user points at; Kubernetes takes the last."""
     for document in rendered.documents if not unit.id.kind else ():
         yield from duplicate_errors(document)
-
-
-def _misspelt(unit: Unit, rendered: Rendered, files: SourceFiles) -> list[Finding]:
-    """Words of the objects that nobody reads, and keys that are written twice, each at its line.
-
-    A unit of a repository is rolled out all the same, as its controller does it.
-    """
-    order = unit.policy.order
-    misspelt = [
-        files.of_finding(one, document)
-        for document in rendered.documents
-        for one in find_misspelt(document, order)
-    ]
-    if not unit.id.kind:
-        return misspelt
-    twice = (error for document in rendered.documents for error in duplicate_errors(document))
-    return [*misspelt, *map(as_warning, twice)]
 
 
 async def _take(member: Member, read: Read, found: ReadUnits, session: Session) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document, FieldPath, duplicate_errors
 from tidegate.errors import TidegateError
 from tidegate.flows.discover import is_called
 from tidegate.flows.entering import find, spot_of
+from tidegate.flows.misspelling import find_misspellings
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
 from tidegate.flows.rendering.workshop import WorkerCrew
@@ -20,6 +21,7 @@ from tidegate.flows.weakness import weakness_of
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
+from tidegate.report.findings import as_warning
 from tidegate.source import Cache, default_cache_root, read_repository_map
 
 AT_ONCE = 16
@@ -101,11 +103,22 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
         for member in family.members
         if not pointed.units or is_called(member.unit, *pointed.units)
     ]
-    findings = found.findings_of([one for _, one in chosen]) if pointed.units else found.findings
+    findings = found.findings
+    if pointed.units:
+        meant = [one for _, one in chosen]
+        misspelt = find_misspellings(meant, found.scan.root)
+        findings = tuple(dict.fromkeys((*found.findings_of(meant), *misspelt)))
     said = found.findings_by_place
     parts = (
         UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
         for entry, one in chosen
     )
     unknown = weakness_of(one for _, one in chosen)
-    return Parts(tuple(parts), (*findings, *unknown))
+    twice = (
+        as_warning(error)
+        for _, one in chosen
+        if not one.unit.id.kind
+        for document in one.documents
+        for error in duplicate_errors(document)
+    )
+    return Parts(tuple(parts), (*findings, *unknown, *twice))

@@ -38,7 +38,7 @@ NOT_SAVED = Finding(
     severity=Severity.WARNING,
     sentence="the plan is not saved",
     why="nobody could run it: something is wrong with it",
-    fix="correct the errors that are told beside this",
+    fix="correct the errors shown beside this",
 )
 AGAIN = "look at the plan again: `tidegate plan --save FILE`"
 

@@ -94,6 +94,6 @@ def _told(unit: Unit, reach: Reach, strays: list[Ref]) -> Finding:
         severity=Severity.WARNING,
         sentence=f"beside `{unit.id}`, {count} to nobody: {names}{more}",
         where=unit.where,
-        why=f"{reach.project.place_of('orphanedResources')} asks to be told",
+        why=f"{reach.project.place_of('orphanedResources')} asks for a warning",
         fix="add them to Git, delete them, or name them in `ignore` there",
     )

@@ -2,7 +2,8 @@
 
 A unit that lies elsewhere is assumed to be well, as everything is that others bring, and so are the
 values of Secrets where nobody has given a key. What a chart or an overlay itself asks for, and what
-a key was given for and does not open, is a fault: without it nothing has passed.
+a key was given for and does not open, is a fault: without it nothing has passed. So it is where no
+unit at all could be looked into.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> 
     `findings`: what was found with them.
     """
     rendered = [one.rendered for one in members if isinstance(one.rendered, Rendered)]
+    has_some = any(one.documents for one in rendered)
     locked = {error for one in rendered for error in one.locked}
     lacking = {lack.unknown for one in rendered for lack in one.weakened}
     far = {one for one in findings if one.code in ELSEWHERE and one.severity is Severity.WARNING}
@@ -41,6 +43,7 @@ def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> 
     if not told:
         return ()
     is_fault = bool(lacking) or any(error.code in FAULTS for error in locked)
+    is_fault = is_fault or (bool(far) and not has_some)
     stands = ["placeholders stand for what is encrypted"] if locked else []
     stands += ["what could not be had is taken to be well"] if lacking or far else []
     finding = Finding(

@@ -169,7 +169,7 @@ def _plain(body: Body, case: Case) -> str:
     told = (one for one in case.when if not (one.absent or one.at_least))
     check = next(told, None)
     if check is None:
-        return "it has not told how it is yet"
+        return "it has not given a status yet"
     found = find(body, check.place)
     name = f"condition {check.condition}" if check.condition else check.place
     return f"{name} is not there" if found is None else f"{name} is {found}"

@@ -162,7 +162,8 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
 
     A file that `exclude` matches does not, whatever `include` says. Both are matched against the
     path below the directory. Without `jsonnet`, files of Jsonnet are passed over.
-    With `files`, only these count; they start at the root.
+    With `files`, only these count; they start at the root. Where somebody `names` them, each must
+    be a manifest.
     """
 
     root: Path = NOWHERE
@@ -172,6 +173,7 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
     exclude: str = ""
     every_ending: bool = False
     files: tuple[str, ...] = ()
+    names: bool = False
     jsonnet: Jsonnet | None = Jsonnet()
     size_limit: int = LARGEST_DIRECTORY
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import PlanError, foreign
+from tidegate.errors import PlanError, WordsError, foreign
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Fragment, Item, Plan, items_of
 from tidegate.plan.build import digest_units
@@ -77,9 +77,9 @@ def read_choice(text: str) -> Choice:
     group, *rest = text.removeprefix("!").split(":", 2)
     if len(rest) != 2 or not all(rest):  # noqa: PLR2004 - kind and name
         problem = f"`{foreign(text)}` does not name an object"
-        raise PlanError("plan.selection", problem, hint=FORM)
+        raise WordsError("words.selection", problem, hint=FORM)
     kind, spot = rest
     namespace, _, name = spot.rpartition("/")
     if not name:
-        raise PlanError("plan.selection", f"`{foreign(text)}` has no name", hint=FORM)
+        raise WordsError("words.selection", f"`{foreign(text)}` has no name", hint=FORM)
     return Choice(text, group, kind, name, namespace, text.startswith("!"))

@@ -53,7 +53,7 @@ def read_directory(
             continue
         content = _read(within, name, room)
         room -= len(content)
-        documents += _read_manifest(content, name, read)
+        documents += _read_manifest(content, name, read, must=directory.names)
     return tuple(documents)
 
 
@@ -178,7 +178,8 @@ def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tup
     return tuple(documents)
 
 
-def _read_manifest(content: bytes, name: str, read: Read) -> tuple[Document, ...]:
+def _read_manifest(content: bytes, name: str, read: Read, *, must: bool) -> tuple[Document, ...]:
+    """The objects of a file; of one that is no manifest none, unless it `must` be one."""
     if SKIP_MARK in content:
         return ()
     if name.endswith(".json"):
@@ -186,12 +187,16 @@ def _read_manifest(content: bytes, name: str, read: Read) -> tuple[Document, ...
     try:
         documents = read(content, name)
     except DocumentError as error:
-        if _some_before(content, error) or _looks_like_a_manifest(content):
+        if must or _some_before(content, error) or _looks_like_a_manifest(content):
             raise
         return ()
     unknown = next((document for document in documents if not _has_kind(document)), None)
     if unknown is None:
         return documents
+    if must:
+        problem = "a document has no `kind`: it is no Kubernetes object"
+        hint = "add the kind, or name another file"
+        raise RenderError("render.directory.manifest", problem, where=unknown.place, hint=hint)
     if unknown is not documents[0] or _looks_like_a_manifest(content):
         problem = "a document has no `kind`, and others in the file look like manifests"
         hint = "add the kind, or move what is no manifest to another file"

@@ -30,14 +30,15 @@ def plan_rows(
     refused: int = 0,
     unknown: int = 0,
     *,
+    weakened: bool = False,
     signs: bool = False,
 ) -> Iterator[Row]:
     """Each step with what is done to its objects; fields below those that change.
 
     Where there are several units, each has its steps below it, with why it comes where it does.
     `refused`: how many objects the cluster would not take. `unknown`: of how many units nothing can
-    be said. `signs`: what comes, changes and goes
-    has a `+`, a `~` or a `-` before it.
+    be said. `weakened`: not all of it could be had. `signs`: what comes, changes and goes has a
+    `+`, a `~` or a `-` before it.
     """
     shown = _Shown(differences, max((len(step_name(one)) for one in plan.steps), default=0), signs)
     if len(plan.units) == 1:
@@ -47,7 +48,8 @@ def plan_rows(
         yield from _unit_rows(plan, shown)
     yield ()
     if differences or not unknown:
-        yield (Span(summary_line(differences), Style.STRONG),)
+        bounds = ", as far as it is known" if weakened and not differences else ""
+        yield (Span(f"{summary_line(differences)}{bounds}", Style.STRONG),)
     if unknown:
         told = f"what {count(unknown, 'unit')} {'brings' if unknown == 1 else 'bring'} is not known"
         yield (Span(told, Style.BAD),)

@@ -13,6 +13,7 @@ from tidegate.report.applications import head_document
 from tidegate.report.tables import noted_lines
 
 Body = dict[str, Json]
+ORIGIN = ("SOURCE", "PATH")
 HEADS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
 WAITING = "waiting to be reconciled"
 _HASH = late(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
@@ -47,27 +48,40 @@ class ReconciledRow(msgspec.Struct, frozen=True):
 
 
 def reconciled_lines(
-    rows: Sequence[ReconciledRow], *, everywhere: bool, room: int | None = None
+    rows: Sequence[ReconciledRow], *, everywhere: bool, wide: bool = False, room: int | None = None
 ) -> Iterator[str]:
-    """A table; with `everywhere` each says its namespace.
+    """A table; with `everywhere` each says its namespace, and when `wide` where it comes from.
 
-    With too little room a message stands below its line.
+    With too little room a message stands below its line, unless it is to be wide.
     """
     heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
-    shown = [_cells(row)[0 if everywhere else 1 :] for row in rows]
-    yield from noted_lines(heads, shown, room)
+    heads = (*heads[:-1], *ORIGIN, heads[-1]) if wide else heads
+    shown = [_cells(row, wide=wide)[0 if everywhere else 1 :] for row in rows]
+    yield from noted_lines(heads, shown, None if wide else room)
 
 
-def _cells(row: ReconciledRow) -> tuple[str, ...]:
+def _cells(row: ReconciledRow, *, wide: bool) -> tuple[str, ...]:
     ready, message = _ready(row)
+    short = str if wide else _short
     return (
         row.namespace,
         row.name,
-        _short(_revision(row.live)),
+        short(_revision(row.live)),
         str(bool(part(row.live or row.own, "spec", "suspend"))),
         ready,
-        _short(message),
+        *(_origin(row.own) if wide else ()),
+        short(message),
     )
+
+
+def _origin(own: Body) -> tuple[str, str]:
+    """The source that a unit takes from, and what it takes; of a source, its address."""
+    spec = mapping(own, "spec")
+    chart = mapping(spec, "chart", "spec")
+    named = mapping(spec, "sourceRef") or mapping(chart, "sourceRef") or mapping(spec, "chartRef")
+    source = f"{text(named, 'kind')}/{text(named, 'name')}" if named else text(spec, "url")
+    taken = text(spec, "path") or text(chart, "chart") or text(spec, "chart")
+    return source or "-", taken or "-"
 
 
 def _revision(live: Body) -> str:

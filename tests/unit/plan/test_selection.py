@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plan.orders import a_hook, a_thing, links_of, plan_of, told
-from tidegate.errors import PlanError
+from tidegate.errors import PlanError, WordsError
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import Plan
 from tidegate.plan.selection import select
@@ -100,7 +100,7 @@ def test_a_name_that_fits_nothing_is_refused(wanted: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["", "x", "Service:x", ":Service:", "::x", ":Service:other/"])
 def test_what_names_no_object_is_refused(wanted: str) -> None:
-    with pytest.raises(PlanError) as raised:
+    with pytest.raises(WordsError) as raised:
         select(a_shop(), [wanted])
 
-    assert raised.value.code == "plan.selection"
+    assert raised.value.code == "words.selection"

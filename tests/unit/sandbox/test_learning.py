@@ -100,7 +100,7 @@ def test_where_events_are_gone_the_usual_start_is_taken_off(tmp_path: Path) -> N
     document, notes = learned(tmp_path, a_pod())
 
     assert (likely(document, "pull"), likely(document, "start")) == ("5s", None)
-    assert "left out: pulls whose Events are gone: told by when containers ran (1)" in notes
+    assert "left out: pulls whose Events are gone: taken from when containers ran (1)" in notes
 
 
 def test_a_pod_that_was_held_up_says_nothing_of_its_start(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import note, say
 from tidegate.cli.unit_options import (
@@ -31,7 +32,7 @@ NOTHING = "nothing to delete"
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", shell_complete=complete_path)
 @takes(NARROWING, UNIT, TARGET, CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")

@@ -14,6 +14,7 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.naming import LABELS, PLACE
 from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
 from tidegate.cli.window import room_on
+from tidegate.errors import WordsError
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -65,7 +66,13 @@ ALIASES = {
 @options.offline
 @options.repo_map
 @takes(CHANGING)
-@options.text_or_json
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "wide", "json"]),
+    default="text",
+    help="How. wide: with the source, and nothing cut.",
+)
 def get(which: str, called: str, **told: Unpack[Given]) -> int:
     """Show Kustomizations, HelmReleases and sources: what was rolled out, and how that went.
 
@@ -75,6 +82,7 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate get kustomizations
       tidegate get ks apps -n flux-system
+      tidegate get ks -A -o wide
       tidegate get all -A -o json
       tidegate get ks --watch
     """
@@ -86,7 +94,9 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     reader = _reader(noun, called, told)
 
     def show(rows: list[ReconciledRow]) -> tuple[Iterable[object], Iterable[str]]:
-        lines = reconciled_lines(rows, everywhere=told["everywhere"], room=room_on(sys.stdout))
+        wide, everywhere = told["output"] == "wide", told["everywhere"]
+        room = room_on(sys.stdout)
+        lines = reconciled_lines(rows, everywhere=everywhere, wide=wide, room=room)
         return map(reconciled_document, rows), lines
 
     if told["watch"]:
@@ -94,7 +104,7 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
     rows, findings = _read(reader, noun, told)
     if not rows and told["output"] != "json":
         where = "any" if told["everywhere"] else f'"{told["home"]}"'
-        raise click.ClickException(f"no {noun} found in {where} namespace")
+        raise WordsError("words.unit", f"no {noun} found in {where} namespace")
     options.show(told["output"], *show(rows))
     return options.say_findings(findings)
 

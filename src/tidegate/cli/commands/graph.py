@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out, say
 from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
@@ -21,7 +22,7 @@ FORMS = ["text", "mermaid", "dot", "json", "svg", "html"]
 
 
 @click.command()
-@click.argument("what", metavar="[PATH]", default=".")
+@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @click.option("--critical-path", is_flag=True, help="Show the steps that decide how long it takes.")
 @click.option("--why", nargs=2, metavar="A B", default=None, help="Show why A waits for B.")
 @takes(NARROWING, UNIT, SIMULATION, HEALTH)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, NAMING, Given, takes
 
@@ -32,7 +33,7 @@ class _ShownOrRebuilt(click.Command):
 
 
 @click.command()
-@click.argument("what", metavar="DIR")
+@click.argument("what", metavar="DIR", shell_complete=complete_path)
 @takes(NAMING, CLUSTER)
 @options.text_or_json
 def rebuild(what: str, **told: Unpack[Given]) -> None:
@@ -64,7 +65,7 @@ async def _rebuild(session: Session, found: Found) -> list[Rebuilt]:
 
 
 @click.command(cls=_ShownOrRebuilt)
-@click.argument("what", metavar="DIR")
+@click.argument("what", metavar="DIR", shell_complete=complete_path)
 @takes(NAMING, CLUSTER)
 @options.text_or_json
 def journal(what: str, **told: Unpack[Given]) -> None:

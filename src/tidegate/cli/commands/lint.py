@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out
 from tidegate.cli.unit_options import HEALTH, NARROWING, UNIT, Given, takes
@@ -38,7 +39,7 @@ def _levels(
 
 
 @click.command()
-@click.argument("what", metavar="[PATH]", default=".")
+@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @click.option(
     "--engine",
     default="own",

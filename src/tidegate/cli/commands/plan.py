@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
     CLUSTER,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", shell_complete=complete_path)
 @takes(NARROWING, UNIT, CLUSTER, PRUNING, CONTENTS)
 @click.option(
     "--save",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import hand_out, note, say, say_error
 from tidegate.cli.unit_options import NARROWING, Given, takes
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", nargs=-1, required=True, metavar="PATH|URL...")
+@click.argument(
+    "what", nargs=-1, required=True, metavar="PATH|URL...", shell_complete=complete_path
+)
 @click.option("--revision", default="", help="A branch, tag, commit, version or range of a URL.")
 @click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")

@@ -77,7 +77,7 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Seconds of the cluster in one of ours.",
+    help="Simulated seconds in one real second.",
 )
 @click.option("--foreground", is_flag=True, help="Stay, until Ctrl-C ends it.")
 @options.text_or_json

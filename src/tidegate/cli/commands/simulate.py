@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_engine
+from tidegate.cli.completing import complete_engine, complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
     APPROVING,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", shell_complete=complete_path)
 @click.option(
     "--engine",
     default="own",

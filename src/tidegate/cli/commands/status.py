@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Given, takes
 from tidegate.cli.window import room_on
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="PATH")
+@click.argument("what", metavar="PATH", shell_complete=complete_path)
 @takes(NARROWING, UNIT, CLUSTER, HEALTH)
 @options.text_or_json
 def status(what: str, **told: Unpack[Given]) -> int:
@@ -33,6 +34,7 @@ def status(what: str, **told: Unpack[Given]) -> int:
     doing = say_first(f"looking at {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.consent import say_target
+    from tidegate.flows.weakness import weakness_of
     from tidegate.report.status import status_lines
 
     found, stands = in_found(pointed_of(what, told), told, _read)
@@ -41,7 +43,8 @@ def status(what: str, **told: Unpack[Given]) -> int:
     rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
     lines = status_lines(rows, room_on(sys.stdout))
     options.show(told["output"], map(_document, stands), lines)
-    return options.say_findings(found.findings)
+    weakness = weakness_of(found.members, found.findings)
+    return options.say_findings((*found.findings, *weakness))
 
 
 async def _read(session: Session, found: Found) -> tuple[Found, list[ObjectStatus]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="PATH", default="")
+@click.argument("what", metavar="PATH", default="", shell_complete=complete_path)
 @takes(NARROWING, UNIT, TARGET, ASSUMING, PRUNING, CONTENTS)
 @click.option(
     "--resource",

@@ -7,12 +7,13 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import NAMING, NARROWING, Given, takes
 
 
 @click.command()
-@click.argument("what", metavar="[PATH]", default=".")
+@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @takes(NAMING, NARROWING)
 @options.offline
 @options.repo_map

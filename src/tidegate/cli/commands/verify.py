@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
@@ -33,7 +34,7 @@ BROKEN, MISSING = 3, 4
 
 
 @click.command()
-@click.argument("what", metavar="[PATH]", default="")
+@click.argument("what", metavar="[PATH]", default="", shell_complete=complete_path)
 @click.option("--record", type=FILE, help="What `sync --record` wrote down.")
 @takes(SINCE, NARROWING, UNIT, CLUSTER, HEALTH)
 @options.text_or_json

@@ -7,6 +7,7 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import say_first
 from tidegate.cli.saying import say
 from tidegate.cli.unit_options import NARROWING, UNIT, Given, takes
@@ -14,7 +15,7 @@ from tidegate.report.places import seen_text
 
 
 @click.command()
-@click.argument("what", metavar="[PATH]", default=".")
+@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @takes(NARROWING, UNIT)
 @click.option(
     "-o",

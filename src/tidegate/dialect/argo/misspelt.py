@@ -70,7 +70,7 @@ def find_misspelt(document: Document, order: Order) -> Iterator[Finding]:
     for key in (one for one in notes if one not in read and _may_be_meant(one)):
         near = get_close_matches(key, known, n=1, cutoff=SIMILAR)
         if near:
-            sentence = f"{_name(document)} has an annotation `{foreign(key)}`, which nobody reads"
+            sentence = f"{_name(document)} has an annotation `{foreign(key)}`, which has no effect"
             yield _finding(document, "argo.annotation", key, sentence, near[0])
 
 

@@ -151,7 +151,7 @@ class Part:
     def tell_difference(
         self, name: str, instead: str, severity: Severity = Severity.WARNING
     ) -> None:
-        why = "Flux does what it says; a rollout and a simulation of ours do not"
+        why = "Flux does what it says; a rollout and a simulation by Tidegate do not"
         self.tell("flux.unplayed", name, f"is not played: {instead}", severity=severity, why=why)
 
     def tell_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:

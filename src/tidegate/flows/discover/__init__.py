@@ -218,7 +218,7 @@ def _without(unit: Unit, apart: Sequence[str], scan: Scan) -> Unit:
 def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
     """One file of manifests."""
     folder = posixpath.dirname(scan.below) or "."
-    request = Directory(path=folder, files=(scan.below,))
+    request = Directory(path=folder, files=(scan.below,), names=True)
     source = UnitSource(source=LocalSource(str(scan.root)), request=request)
     parent = replace(pointed, what=str(Path(pointed.what).parent))
     stem = Path(pointed.what).stem

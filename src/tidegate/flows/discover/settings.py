@@ -56,9 +56,9 @@ def tell_settings(found: dict[str, Switch]) -> list[Finding]:
         Finding(
             code="units.settings",
             severity=Severity.NOTE,
-            sentence=f"the controllers are told: {', '.join(shown[:MOST_NAMED])}{more}",
+            sentence=f"settings of the controllers: {', '.join(shown[:MOST_NAMED])}{more}",
             where=told[0].where,
-            why="what else they can be told is taken as it is by default",
+            why="all other settings are taken at their defaults",
         )
     ]
 

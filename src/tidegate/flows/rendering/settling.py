@@ -145,7 +145,7 @@ def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
 def _refuse_values(chart: Release, wanted: UnitSource) -> None:
     """Raise where somebody gives values to what takes none."""
     if any(not isinstance(one, Inline) for one in chart.layers):
-        problem = f"values are for a chart, and there is none in `{wanted.path}`"
+        problem = "values are for a chart, and this is none"
         hint = "leave out `--values` and `--set`, or point at a chart"
         raise WordsError("words.values", problem, where=Place(str(wanted.source)), hint=hint)
 

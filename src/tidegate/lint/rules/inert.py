@@ -62,7 +62,7 @@ def _on_pods(actor: Actor) -> Iterator[RuleRemark]:
     own = mapping(actor.body, "metadata", "annotations")
     if path and WAVE in mapping(actor.body, *map(str, notes)) and WAVE not in own:
         yield RuleRemark(
-            sentence=f"the wave of {name(actor.ref)} stands on its pods, where nobody reads it",
+            sentence=f"the wave of {name(actor.ref)} stands on its pods, where it has no effect",
             at=Mark(actor.document, (*notes, WAVE)),
         )
 

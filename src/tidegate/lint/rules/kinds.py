@@ -125,8 +125,8 @@ def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) 
     "ORD008",
     "A custom resource comes before its definition or its operator",
     Severity.ERROR,
-    why="the API server refuses objects of a kind that it does not know, and nobody serves one"
-    " whose operator is not there",
+    why="the API server refuses objects of a kind that it does not know, and without its"
+    " operator an object of it does nothing",
     fix="bring the definition and the operator first: in an earlier wave, or in a unit that this"
     " one depends on",
 )

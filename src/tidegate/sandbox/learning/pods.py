@@ -136,7 +136,9 @@ def _measure_beginnings(
                 measures.take("start", whom, Ms(max(0, began - since - pull)))
             else:
                 measures.take("pull", whom, Ms(max(0, began - since - profile.durations.start)))
-                measures.left_out["pulls whose Events are gone: told by when containers ran"] += 1
+                measures.left_out[
+                    "pulls whose Events are gone: taken from when containers ran"
+                ] += 1
         if life.role is ContainerRole.INIT:
             since = life.ended
         elif life.role is ContainerRole.SIDECAR:

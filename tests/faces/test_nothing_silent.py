@@ -1,0 +1,164 @@
+"""What is not known, not read or not meant is said by every verb, and is never a success."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.repositories import (
+    URL,
+    Body,
+    Repository,
+    application,
+    git_repository,
+    kustomization,
+    setting,
+)
+from tests.fakes.tidegate_runs import write_unit
+from tests.hostile.inside import Said, typed
+from tidegate.model.reading import mapping
+
+OFFLINE = [("render",), ("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",), ("units",)]
+NO_MANIFESTS = {
+    "no YAML": ("a: [\n", "error[documents.syntax]", ":2:1"),
+    "a text": ("hello\n", "error[documents.object]", ":1:1"),
+    "no kind": ("a: 1\n", "error[render.directory.manifest]: a document has no `kind`", ":1:1"),
+}
+FAR = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: far, namespace: argocd}
+spec:
+  project: default
+  source: {repoURL: https://charts.example.invalid, chart: web, targetRevision: 1.0.0}
+  destination: {server: https://kubernetes.default.svc, namespace: default}
+  syncPolicy: {automated: {}}
+"""
+
+
+def run(folder: Path, *words: str) -> Said:
+    return typed(folder, os.environ, words)
+
+
+@pytest.mark.parametrize("verb", OFFLINE, ids=lambda verb: verb[0])
+@pytest.mark.parametrize(("text", "error", "line"), NO_MANIFESTS.values(), ids=NO_MANIFESTS)
+def test_a_file_that_is_named_must_be_a_manifest(
+    text: str, error: str, line: str, verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "web.yaml").write_text(text)
+
+    ran = run(tmp_path, *verb, "web.yaml")
+
+    assert (ran.code, ran.stdout) == (3, "")
+    assert error in ran.stderr
+    assert f"  at web.yaml{line}" in ran.stderr
+
+
+def test_so_must_be_what_is_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pipe(text: bytes) -> Said:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+        return run(tmp_path, "plan", "-")
+
+    broken, empty = pipe(b"a: [\n"), pipe(b"\n")
+
+    assert (broken.code, empty.code) == (3, 0)
+    assert "  at stdin.yaml:2:1" in broken.stderr
+    assert "warning[render.nothing]: `stdin.yaml` has no objects" in empty.stderr
+    assert "right file" in empty.stderr
+
+
+@pytest.mark.parametrize("verb", [*OFFLINE[:4], ("status",)], ids=lambda verb: verb[0])
+def test_a_base_that_could_not_be_had_is_no_success(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    far = "https://git.example.invalid/base//web?ref=v1"
+    unit = write_unit(tmp_path / "unit", kustomization=f"resources: ['{far}']\n")
+    words = (*verb, str(unit), "--offline")
+
+    ran = cluster.reach(*words) if verb == ("status",) else run(tmp_path, *words)
+
+    assert ran.code == 3
+    assert "error[units.weakened]: not all of it is known: 1 chart or base" in ran.stderr
+    assert "there is nothing to do\n" not in ran.stdout
+    assert not any(one.endswith(": passed after 0.0s") for one in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize("verb", OFFLINE[:4], ids=lambda verb: verb[0])
+def test_where_no_unit_could_be_looked_into_nothing_has_passed(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps" / "far.yaml").write_text(FAR)
+
+    ran = run(tmp_path, *verb, ".", "--offline")
+
+    assert ran.code == 3
+    assert "it is not in the cache, and the network is not to be used" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["status {}", "app list -C {}", "app get red -C {}", "app manifests red -C {}"]
+)
+def test_a_misspelt_hook_is_said_by_verbs_that_only_look(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    lost: Body = setting("lost")
+    mapping(lost, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "Presync"}
+    made.put("apps/red.yaml", application("red", "red", into="default"))
+    made.put("red/all.yaml", lost)
+
+    ran = cluster.reach(*words.format(made.root).split(), "--repo-map", f"{URL}={made.root}")
+
+    assert ran.stderr.count("`Presync` of ConfigMap `lost` is no hook") == 1
+    assert "did you mean `PreSync`?" in ran.stderr
+
+
+def test_a_bug_is_a_line_of_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object, **__: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("tidegate.cli.asking.pointed_of", break_down)
+
+    program, person = run(tmp_path, "plan", ".", "-o", "json"), run(tmp_path, "plan", ".")
+
+    assert (program.code, person.code) == (1, 1)
+    assert json.loads(program.stderr.splitlines()[-1])["code"] == "bug"
+    assert person.stderr.splitlines()[-1].startswith("error[bug]: this is a bug in tidegate")
+    assert "Traceback" in person.stderr
+
+
+def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    made.put("clusters/source.yaml", git_repository())
+    made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
+    made.put("clusters/web.yaml", kustomization("web", "./web", into="default"))
+    made.put("web/all.yaml", setting("web"))
+    place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
+
+    units = cluster.reach("get", "ks", "-o", "wide", *place).stdout.splitlines()
+    sources = cluster.reach("get", "sources", "-o", "wide", *place).stdout.splitlines()
+
+    heads = ["NAME", "REVISION", "SUSPENDED", "READY", "SOURCE", "PATH", "MESSAGE"]
+    assert units[0].split() == sources[0].split() == heads
+    assert any("GitRepository/platform  ./web" in one for one in units)
+    assert URL in sources[1]
+
+
+def test_where_nothing_is_found_it_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    made.put("clusters/web.yaml", kustomization("web", "./web"))
+
+    ran = cluster.reach("get", "sources", "-C", str(made.root))
+
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr == 'error[words.unit]: no sources found in "flux-system" namespace\n'
