@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "token", "namespace": "shop"},
-        "data": {"word": "aHVudGVyMi1odW50ZXIy"},
+        "data": {"word": base64.b64encode(b"hunter2-hunter2").decode()},
     }
     home = tmp_path / "home"
     home.mkdir()
