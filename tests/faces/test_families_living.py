@@ -151,6 +151,26 @@ def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
     assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
 
 
+def test_of_two_that_leave_git_the_one_of_the_later_wave_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform", finalizer=True)
+    made.put("teams/den.yaml", namespace("den", wave=-1))
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+    for name in ("red", "blue"):
+        made.drop(f"teams/{name}.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    blue = ["deployments/blue-web", "configmaps/blue-early"]
+    red = ["configmaps/red-late", "deployments/red-web"]
+    assert [one for one in gone if one in (*blue, *red)] == [*blue, *red]
+
+
 @CLUSTERS
 def test_it_goes_in_reverse_across_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool

@@ -6,7 +6,8 @@ where these still live, else what is remembered of them. Else it stays, and that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import cascade_of
+from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
@@ -53,11 +55,22 @@ class _Orphan(msgspec.Struct, frozen=True):
     suspended: bool
 
 
+class _Living(NamedTuple):
+    """What the own object of a unit says of its end, and the wave that it came in."""
+
+    way: Propagation | None
+    wave: int
+
+
+UNKNOWN = _Living(None, 0)
+
+
 class _End(NamedTuple):
-    """How a unit ends, and who brought it."""
+    """How a unit ends, who brought it, and in which wave."""
 
     plan: Plan
     parent: UnitId
+    wave: int
 
 
 async def with_orphans(planned: Planned, session: Session) -> Planned:
@@ -71,7 +84,8 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
         one.unit for one, _ in kin if one.unit not in planned.known and one.unit.kind in OF_FLUX
     ]
     still = await suspended_among(left, session)
-    orphans = _find(planned, await _as_living(kin, planned, session), session, still)
+    says = await _ask_living(kin, planned, session)
+    orphans = _find(planned, _as_living(kin, says), session, still)
     ending = {one.unit.id for one in orphans if one.goes}
     ends: dict[UnitId, _End] = {}
     for one in orphans:
@@ -90,7 +104,7 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
             end = build_deletion(wanted_end, stale, budget=budget)
-            ends[one.unit.id] = _End(end, one.kin.parent)
+            ends[one.unit.id] = _End(end, one.kin.parent, says.get(one.unit.id, UNKNOWN).wave)
             leaving.append(end.units[0])
         if one.goes or stale:
             findings.append(_told(one, [it.ref for it in stale]))
@@ -133,21 +147,27 @@ def _find(
     return found
 
 
-async def _as_living(
+async def _ask_living(
     kin: list[tuple[Kin, str]], planned: Planned, session: Session
-) -> list[tuple[Kin, str]]:
-    """With what Applications that still live say of their end: Argo CD goes by that alone."""
+) -> dict[UnitId, _Living]:
+    """What Applications say that have left Git and still live."""
     left: dict[str, dict[Ref, UnitId]] = {}
     for unit in (one.unit for one, _ in kin if one.unit not in planned.known):
         if unit.kind == APPLICATION.name and unit.cluster in session.target.contexts:
             ref = Ref(APPLICATION, unit.namespace, unit.name)
             left.setdefault(unit.cluster, {})[ref] = unit
-    says: dict[UnitId, Propagation | None] = {}
+    says: dict[UnitId, _Living] = {}
     for cluster, refs in left.items():
         for live in await look_at(session.world, refs, cluster=cluster):
-            says[refs[live.ref]] = cascade_of(body_of(live))
+            body = body_of(live)
+            says[refs[live.ref]] = _Living(cascade_of(body), live_wave(body))
+    return says
+
+
+def _as_living(kin: list[tuple[Kin, str]], says: Mapping[UnitId, _Living]) -> list[tuple[Kin, str]]:
+    """With what those say of their end that still live: Argo CD goes by that alone."""
     return [
-        (_parting(one, says[one.unit]) if one.unit in says else one, cluster)
+        (_parting(one, says[one.unit].way) if one.unit in says else one, cluster)
         for one, cluster in kin
     ]
 
@@ -194,11 +214,12 @@ def _unread(error: ClusterError) -> Finding:
 def _with_ends(plan: Plan, ends: Mapping[UnitId, _End]) -> Plan:
     """The plan, and the ends of units behind it: who goes with its parent goes before that.
 
-    A child stands between the steps of its parent's end, as it does when both are deleted.
+    A child stands between the steps of its parent's end, as it does when both are deleted. Of two
+    that the same parent brought, the one of the later wave goes first, as Argo CD prunes.
     """
     last = {one.unit: one for one in plan.steps}
     steps = {step.id: step for one in ends.values() for step in one.plan.steps}
-    edges = [edge for one in ends.values() for edge in one.plan.edges]
+    edges = [*(edge for one in ends.values() for edge in one.plan.edges), *_by_waves(ends)]
     begins: list[Edge] = []
     for name, end in ends.items():
         if not end.plan.steps:
@@ -221,6 +242,19 @@ def _with_ends(plan: Plan, ends: Mapping[UnitId, _End]) -> Plan:
             slots=plan.slots,
         )
     )
+
+
+def _by_waves(ends: Mapping[UnitId, _End]) -> Iterator[Edge]:
+    """What comes of waves between units of one parent."""
+    families: dict[UnitId, dict[int, list[Plan]]] = {}
+    for one in ends.values():
+        if one.plan.steps:
+            families.setdefault(one.parent, {}).setdefault(one.wave, []).append(one.plan)
+    for waves in families.values():
+        for later, earlier in pairwise(sorted(waves, reverse=True)):
+            for first in waves[later]:
+                for then in waves[earlier]:
+                    yield Edge(first.steps[-1].id, then.steps[0].id, Because.PARENT)
 
 
 def _deletes(step: Step, unit: UnitId) -> bool:
