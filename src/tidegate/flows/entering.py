@@ -19,9 +19,9 @@ from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
+from tidegate.flows.cluster_data import ClusterData
 from tidegate.flows.cluster_lookups import ClusterLookups
 from tidegate.flows.cluster_releases import ClusterReleases
-from tidegate.flows.cluster_secrets import ClusterSecrets
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.customs import APPLICATION
@@ -215,7 +215,7 @@ async def find_in(session: Session, pointed: Pointed) -> Found:
     """What is pointed at as it is now, for the clusters of a session."""
     target, setting = session.target, session.setting
     known = target.contexts
-    setting = replace(setting, ask_secret=ClusterSecrets(session.world, next(iter(known))))
+    setting = replace(setting, ask_data=ClusterData(session.world, next(iter(known))))
     releases = ClusterReleases(session.world, known, next(iter(known)))
     setting = replace(setting, ask_release=releases, ask_manifest=releases.manifest)
     setting = replace(

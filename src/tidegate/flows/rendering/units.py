@@ -175,6 +175,7 @@ async def _render(
 async def _render_around(
     asked: Request, details: FluxDetails, around: _Around, workshop: Workshop
 ) -> Rendered:
+    await around.ask(workshop.setting)
     if isinstance(asked, Release):
         rendered = await _render_release(asked, details, around, workshop)
     else:
@@ -219,8 +220,19 @@ class _Around:
         self.unit = unit
         self._details = details
         self._find = find_data
+        self._living: dict[tuple[str, str], Data] = {}
         self.secrets: set[str] = set()
         self.has_secrets = False
+
+    async def ask(self, setting: Setting) -> None:
+        """Have the cluster tell what the repository has not: there Flux reads it."""
+        ask, asked, home = setting.ask_data, self._details.substitution, self.unit.id.namespace
+        if ask is None:
+            return
+        for one in (*self._details.values, *(asked.references if asked is not None else ())):
+            if self._find(one.kind, home, one.name) is None:
+                entries, _ = await ask(one.kind, home, one.name)
+                self._living |= {} if entries is None else {(one.kind, one.name): entries}
 
     def values(self) -> list[Reference]:
         """The values that other objects hold, in their order."""
@@ -249,8 +261,8 @@ class _Around:
         if not name:
             return setting.keys
         entries, why = self._find("Secret", home, name), "not in the repository"
-        if entries is None and setting.ask_secret is not None:
-            entries, more = await setting.ask_secret(home, name)
+        if entries is None and setting.ask_data is not None:
+            entries, more = await setting.ask_data("Secret", home, name)
             why += f", {more}"
         if entries is not None:
             return Keys.from_secret(entries, where=Place(f"Secret `{home}/{name}`"))
@@ -299,6 +311,7 @@ class _Around:
     def _entries(self, one: DataReference, field: str = "") -> Data | None:
         """None where it is not known and need not be there."""
         entries = self._find(one.kind, self.unit.id.namespace, one.name)
+        entries = self._living.get((one.kind, one.name)) if entries is None else entries
         if entries is None and not one.optional:
             raise self._unknown(one, "is not in the repository, or no key opens it", field)
         if entries is not None and one.kind == "Secret":

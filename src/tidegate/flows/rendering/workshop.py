@@ -94,15 +94,15 @@ class WorkerCrew:
             return self._jsonnet
 
 
-class KeptSecret(NamedTuple):
-    """The entries of a Secret that a cluster has, or why they are not known."""
+class KeptData(NamedTuple):
+    """The entries of a ConfigMap or Secret that a cluster has, or why they are not known."""
 
     entries: Mapping[str, bytes] | None
     why: str = ""
 
 
-AskSecret: TypeAlias = Callable[[str, str], Awaitable[KeptSecret]]
-"""By namespace and name."""
+AskData: TypeAlias = Callable[[str, str, str], Awaitable[KeptData]]
+"""By kind, namespace and name."""
 AskRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 """The last revision of the release that a unit is; None where there is none."""
 AskManifest: TypeAlias = Callable[[Unit, KnownRelease], Awaitable[tuple[Document, ...]]]
@@ -118,8 +118,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     looked through already, and `read` reads files, of which it may know some. With `seeks`, charts
     and overlays that cannot come to such a text are not rendered.
     Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
-    A `crew` may be shared. `ask_secret` asks a cluster for keys, and `ask_release` for what it has
-    of a release; `ask_manifest` for the objects of that, and `ask_lookup` for what charts look up.
+    A `crew` may be shared. `ask_data` asks a cluster for keys and values, `ask_release` for what it
+    has of a release, `ask_manifest` for the objects of that, `ask_lookup` for what charts look up.
     `simulates`: the cluster that is asked is a simulated one.
     """
 
@@ -136,7 +136,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     seeks: re.Pattern[bytes] | None = None
     cores: int = msgspec.field(default_factory=count_cores)
     crew: WorkerCrew | None = None
-    ask_secret: AskSecret | None = None
+    ask_data: AskData | None = None
     ask_release: AskRelease | None = None
     ask_manifest: AskManifest | None = None
     ask_lookup: AskLookup | None = None
