@@ -9,7 +9,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, config_map
+from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
 from tidegate.model.reading import part
@@ -17,16 +17,6 @@ from tidegate.model.reading import part
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
 
 HOME = "looked-up"
-ONLY_WHERE_ABSENT = """\
-{{- if not (lookup "v1" "Secret" .Release.Namespace "once") }}
-apiVersion: v1
-kind: Secret
-metadata:
-  name: once
-data:
-  word: {{ randAlphaNum 16 | b64enc }}
-{{- end }}
-"""
 
 
 async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
-from tests.fakes.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    ONLY_WHERE_ABSENT,
+    SECRET,
+    ChartRepository,
+    config_map,
+    records,
+    stands,
+)
 from tests.fakes.repositories import Body, namespace
 from tidegate.model.reading import mapping, text
 
@@ -20,16 +28,6 @@ metadata:
   name: password
 data:
   word: {{ if $old }}{{ $old.data.word }}{{ else }}{{ randAlphaNum 16 | b64enc }}{{ end }}
-"""
-ONLY_WHERE_ABSENT = """\
-{{- if not (lookup "v1" "Secret" .Release.Namespace "once") }}
-apiVersion: v1
-kind: Secret
-metadata:
-  name: once
-data:
-  word: {{ randAlphaNum 16 | b64enc }}
-{{- end }}
 """
 SEEN = """'{{ (lookup "v1" "ConfigMap" "shop" "other").data.to }}'"""
 

@@ -24,6 +24,17 @@ SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SOURCE: Body = {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}
 OWNER = "helm.sh/release.v1"
+ONLY_WHERE_ABSENT = """\
+{{- if not (lookup "v1" "Secret" .Release.Namespace "once") }}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: once
+data:
+  word: {{ randAlphaNum 16 | b64enc }}
+{{- end }}
+"""
+"""A Secret that a chart makes where it finds none."""
 
 
 def helm_release(home: str, **spec: Json) -> Body:

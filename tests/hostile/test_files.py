@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.releases import helm_release
+from tests.fakes.repositories import Repository, git_repository
 from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
 from tests.hostile.inside import typed
+from tidegate.model.objects import Json
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{a: {value}}}\n"
 SWOLLEN = {
@@ -111,3 +114,21 @@ def test_a_pipe_in_the_place_of_an_overlay_is_not_waited_for(tmp_path: Path) -> 
     assert ran.code == 3
     assert "it is neither a file nor a directory" in ran.stderr
     assert ran.stdout.splitlines()[-1] == "what 1 unit brings is not known"
+
+
+@pytest.mark.parametrize("verb", ["lint", "plan", "units"])
+def test_a_pipe_among_the_templates_of_a_chart_is_not_waited_for(verb: str, tmp_path: Path) -> None:
+    """Who looked whether a chart may bring units waited for somebody to write into it."""
+    source: Json = {"kind": "GitRepository", "name": "platform"}
+    made = Repository(tmp_path / "platform")
+    chart: Json = {"spec": {"chart": "./chart", "sourceRef": source}}
+    release = helm_release("flux-system", chart=chart)
+    made.put("clusters/main/all.yaml", git_repository(), release)
+    (made.root / "chart" / "templates").mkdir(parents=True)
+    (made.root / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
+    os.mkfifo(made.root / "chart" / "templates" / "pipe.tpl")
+
+    ran = typed(tmp_path, {"HOME": str(tmp_path)}, (verb, str(made.root), "--offline"))
+
+    assert ran.code == 3
+    assert "`templates/pipe.tpl` is not a regular file" in ran.stdout + ran.stderr

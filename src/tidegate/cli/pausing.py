@@ -15,7 +15,7 @@ WAITING = (
     click.option(
         "--wait/--no-wait",
         default=None,
-        help="Wait for a live controller to come up with it; of one it is waited for anyway.",
+        help="Wait until a live controller has reconciled it. The default for a single name.",
     ),
     options.timeout,
 )

@@ -54,6 +54,8 @@ def _texts(release: Release) -> Iterator[bytes]:
         if isinstance(layer, ValuesFile | FileParameter):
             start = Path(layer.root) if layer.root else chart
             path = find(layer.path, root=layer.root or release.root, start=start)
+            if not path.is_file():
+                raise _UnsureError
             yield _read(str(path))
 
 
@@ -64,6 +66,8 @@ def _files(folder: str) -> Iterator[bytes]:
                 raise _UnsureError
             if entry.is_dir():
                 yield from _files(entry.path)
+            elif not entry.is_file():
+                raise _UnsureError  # a pipe has no end; the worker refuses it by its name
             else:
                 text = _read(entry.path)
                 if entry.name in CHART_FILES and b"dependencies" in text:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate.errors import Place, RenderError
+from tidegate.files import read_whole
 from tidegate.model.patterns import late
 from tidegate.model.release import Release
 from tidegate.render.glimpse import Marks, chart_may_hold
@@ -40,10 +41,18 @@ def find_lookups(release: Release) -> Iterator[Place]:
             continue
         for name in sorted(files):
             path = Path(folder, name)
-            line = _first_call(path.read_text(encoding="utf-8", errors="replace"))
+            line = _first_call(_text(path))
             if line:
                 where = Place(path.relative_to(chart).as_posix(), line=line)
                 yield in_tree(where, release.chart)
+
+
+def _text(path: Path) -> str:
+    """What is gone by now, or no file, is no template."""
+    try:
+        return read_whole(path).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _first_call(template: str) -> int:
