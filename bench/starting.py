@@ -1,7 +1,8 @@
 """Verbs from the shell's prompt to their end, on ten objects: in times of `tidegate --help`.
 
 CPU time of the command and of all that it starts; of several runs the least. Bytecode is written
-before, as an installation does.
+before, as an installation does. `libraries` is what no verb that reads files can be below: Python,
+and the libraries that we do not write.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from bench.spending import spent_by_programs
 
 ROUNDS = 5
 FIRST = str(Path(__file__).parents[1] / "examples" / "first")
+TIDEGATE = ("-m", "tidegate")
 COMMANDS = {
-    "--help": ("--help",),
-    "render": ("render", FIRST),
-    "plan": ("plan", FIRST),
-    "lint": ("lint", FIRST),
-    "simulate": ("simulate", FIRST),
+    "--help": (*TIDEGATE, "--help"),
+    "libraries": ("-c", "import asyncio, click, msgspec, yaml"),
+    "render": (*TIDEGATE, "render", FIRST),
+    "plan": (*TIDEGATE, "plan", FIRST),
+    "lint": (*TIDEGATE, "lint", FIRST),
+    "simulate": (*TIDEGATE, "simulate", FIRST),
 }
 LIMITS = {"plan": 3, "simulate": 5}
 """What is aimed at, in times of `--help`."""
@@ -44,6 +47,6 @@ def measure() -> dict[str, float]:
 def _run(arguments: tuple[str, ...]) -> float:
     environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     before = spent_by_programs()
-    command = [sys.executable, "-m", "tidegate", *arguments]
+    command = [sys.executable, *arguments]
     subprocess.run(command, check=False, capture_output=True, env=environ)  # noqa: S603
     return spent_by_programs() - before

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from plane.identity.certificates import Authority
 from tests.fakes.git_server import GitServer, Repository
 from tests.fakes.registry import FakeRegistry
+from tests.fakes.serving import served
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.web_files import CONFIG, Files, packed
 from tests.fakes.web_server import listening
@@ -65,6 +67,24 @@ async def test_a_second_run_with_a_dependency_starts_no_worker(
     # What is left is git, which says whose checkout this is.
     assert second.started < first.started
     assert files.asked.count("/queue.tgz") == 1
+
+
+async def test_a_server_is_trusted_by_the_certificates_of_the_machine(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    files, authority = Files(), Authority(tmp_path)
+    files.add_chart("queue")
+    pair = authority.for_server("server", names=("127.0.0.1",))
+    async with served(files.app(), certificate=pair.certificate, key=pair.key) as port:
+        chart = write_chart(tmp_path / "web", chart=needs("queue", f"https://127.0.0.1:{port}"))
+        refused = await tidegate.run("render", chart, "-o", "names")
+        trusted = await tidegate.run(
+            "render", chart, "-o", "names", SSL_CERT_FILE=str(authority.ca)
+        )
+
+    assert (refused.code, trusted.code) == (3, 0)
+    assert "error[source.http.untrusted]" in refused.stderr
+    assert trusted.lines == ["v1 ConfigMap queue", "v1 ConfigMap web"]
 
 
 async def test_a_dependency_that_is_not_what_the_index_promises_is_refused(

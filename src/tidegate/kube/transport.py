@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
-import aiohttp
 import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
 from tidegate.errors import LateError, TidegateError
+from tidegate.external.http_client import aiohttp
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.replies import UNAUTHORIZED, Reply

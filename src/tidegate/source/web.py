@@ -70,7 +70,7 @@ class Web(msgspec.Struct, frozen=True):
 
     async def get(self, ask: WebAsk) -> Got:
         """Follow redirects to the file; anything but success is an error."""
-        import aiohttp  # noqa: PLC0415  (200 ms that a local source must not pay)
+        from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (a local source must not pay)
 
         try:
             return await self._follow(ask)
@@ -102,7 +102,7 @@ class Web(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def web_for(access: Access, credentials: Credentials) -> AsyncIterator[Web]:
-    import aiohttp  # noqa: PLC0415  (as above)
+    from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (as above)
 
     patience = access.patience / SECOND
     timeout = aiohttp.ClientTimeout(total=patience, sock_connect=min(30, patience))
@@ -195,7 +195,7 @@ def _server_error(code: str, url: str, error: Exception) -> SourceError:
 
 def _system_says(error: Exception) -> str:
     """Why there is no connection, without the address that it is told with."""
-    import aiohttp  # noqa: PLC0415  (as above)
+    from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (as above)
 
     if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(
         error, aiohttp.ClientSSLError
