@@ -338,7 +338,7 @@ async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Flee
     kept = await fleet.sync(*APPROVE)
     before = await fleet.application("a1")
     fleet.sets.put_set()
-    ran = await fleet.sync(*APPROVE, "--adopt-name")
+    ran = await fleet.sync(*APPROVE)
     after = await fleet.application("a1")
 
     assert (first.code, kept.code, ran.code) == (0, 0, 0), kept.stderr + ran.stderr
@@ -361,7 +361,7 @@ async def test_fields_that_others_own_stay_as_they_live(fleet: Fleet) -> None:
     }
     await fleet.patch("a1", theirs)
 
-    ran = await fleet.sync(*APPROVE, "--adopt-name", "-o", "json")
+    ran = await fleet.sync(*APPROVE, "-o", "json")
 
     body = await fleet.application("a1")
     assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr

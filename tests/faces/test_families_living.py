@@ -122,6 +122,25 @@ def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
 
 
 @SERVED
+def test_a_child_whose_directory_moves_keeps_what_lies_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform")
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+    made.put("crimson/all.yaml", deployment("red-web"))
+    made.put("teams/red.yaml", application("red", "crimson"))
+
+    ran = cluster.sync(made.root)
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    touched = {one.split()[1] for one in cluster.deeds()[before:]}
+    assert touched & OBJECTS == {"configmaps/red-late"}
+    assert "red-late" not in cluster.all(CONFIG_MAP, "shop")
+
+
+@SERVED
 def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:

@@ -18,10 +18,14 @@ CONTAINERS = frozenset({NAMESPACE, DEFINITION})
 
 
 def refuse_names(site: Site, plan: Plan) -> None:
-    """Raise a PlanError for a unit whose name another source has: it would prune the other's."""
+    """Raise a PlanError for a unit whose name another source has: it would prune the other's.
+
+    A unit with an object of its own is that object's, wherever its text lies by now.
+    """
     for unit in plan.units:
         known = site.holds[unit.id].record.source
-        if known in {"", unit.source} or not unit.source or unit.policy.adopts_name:
+        may_move = unit.id.kind or unit.policy.adopts_name
+        if known in {"", unit.source} or not unit.source or may_move:
             continue
         problem = f"`{unit.id}` was rolled out from `{foreign(known)}`, and this is `{unit.source}`"
         hint = "give it another name with `--name`; if it has moved, say so with `--adopt-name`"
