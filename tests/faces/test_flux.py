@@ -174,15 +174,17 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
     reference: Json = {"kind": "GitRepository", "name": "flux-system"}
     root.put("clusters/main/a.yaml", kustomization("a", "./a", sourceRef=reference, into="default"))
     root.put("clusters/main/b.yaml", kustomization("b", "./gone", sourceRef=reference))
+    root.put("clusters/main/c.yaml", kustomization("c", "./c", sourceRef=reference, into="default"))
     root.put("a/all.yaml", setting("one"))
+    root.put("c/all.yaml", setting("two"))
 
     ran = tidegate("sync", tmp_path, "--sandbox", "--greenfield", "--keep-going", "-o", "json")
 
     assert "a/rest" in begins(ran)
     (taken,) = sentences(ran, "note", "units.checkout")
-    assert taken.startswith(f"the source `flux-system` of `{UNIT}a` is taken for this")
-    (refused,) = sentences(ran, "error", "source.object")
-    assert f"`{UNIT}b` is not rendered" in refused
+    assert taken.startswith(f"the source `flux-system` of `{UNIT}a` and 2 more is taken for this")
+    (refused,) = sentences(ran, "error", "source.path")
+    assert refused.startswith(f"`{UNIT}b` is not rendered: there is no `gone` in ")
 
 
 def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_path: Path) -> None:

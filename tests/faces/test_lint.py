@@ -183,6 +183,31 @@ def test_what_cannot_be_had_is_told_once_and_is_nobodys_mistake(tmp_path: Path) 
     assert "  and 3 more" in ran.stdout.splitlines()
 
 
+def test_a_directory_that_a_tree_does_not_have_is_a_mistake_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "setting.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: setting}\n"
+    )
+    for name in ("here", "gone"):
+        (tmp_path / f"{name}.yaml").write_text(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+            f"metadata: {{name: {name}, namespace: argocd}}\n"
+            "spec:\n  project: default\n"
+            f"  source: {{repoURL: https://git.example.com/shop.git, path: {name}}}\n"
+            "  destination: {server: https://kubernetes.default.svc, namespace: default}\n"
+            "  syncPolicy: {automated: {}}\n"
+        )
+
+    ran = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning")
+
+    assert ran.returncode == 3, ran.stdout
+    assert "error[source.path]: `Application/argocd/gone` is not rendered" in ran.stdout
+    assert "at gone.yaml:6:55 (spec.source.path)" in ran.stdout
+    assert "not known" not in ran.stdout
+
+
 def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
     certificate = ROOT / "examples" / "certificate"
 

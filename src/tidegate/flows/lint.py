@@ -37,6 +37,14 @@ CIRCLE = "ORD002"
 MISPLACED, MISSPELT = "ORD013", "argo.annotation"
 NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
+MISTAKES = frozenset(
+    f"{NOT_HAD}{one}"
+    for one in (
+        *("chart.missing", "chart.version", "git.ref", "link", "oci.filter", "oci.ref", "path"),
+        *("portion", "url", "url.password", "url.scheme", "version.range"),
+    )
+)
+"""Of those, what is wrong wherever it is fetched from."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,10 +176,8 @@ def _together(
 ) -> LintReport:
     looks = list(looks)
     read = [*found.findings, *(one for look in looks for one in look.findings)]
-    unknown = tuple(
-        Unknown(one.sentence, one.where) for one in read if one.code.startswith(NOT_HAD)
-    )
-    known = (one for one in read if not one.code.startswith(NOT_HAD))
+    unknown = tuple(Unknown(one.sentence, one.where) for one in read if _is_not_had(one))
+    known = (one for one in read if not _is_not_had(one))
     told = [_as_rule(one) for one in places.files.of_findings(known)]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
@@ -222,6 +228,10 @@ def _no_reason(ignore: Ignore, finding: Finding) -> Finding:
         where=finding.where,
         fix=f'write "{ignore.code}: " and a reason behind it',
     )
+
+
+def _is_not_had(finding: Finding) -> bool:
+    return finding.code.startswith(NOT_HAD) and finding.code not in MISTAKES
 
 
 def _as_rule(finding: Finding) -> Finding:

@@ -22,6 +22,8 @@ from tidegate.model.source import ChartSource, LocalSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
+NO_PATH = "source.path"
+
 
 def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
     """What is to be said of the units themselves, of their objects, and of what was not rendered.
@@ -54,7 +56,7 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
             yield from _itself(member)
-            yield from _of_checkout(member)
+    yield from _of_checkout([member.unit for family in families for member in family.members])
 
 
 def _of_documents(member: Member, scan: Scan) -> Iterator[Finding]:
@@ -126,7 +128,7 @@ def not_rendered(member: Member) -> Iterator[Finding]:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:
         far = _far(member.unit, error)
-        where = error.where if error.where and error.where.line else member.unit.where
+        where = error.where if error.where and error.where.line else _asking(member.unit, error)
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
@@ -135,6 +137,18 @@ def not_rendered(member: Member) -> Iterator[Finding]:
             why=f"at {error.where}" if error.where and error.where != where else "",
             fix=error.hint,
         )
+
+
+PATHS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
+"""Where units say which directory they want."""
+
+
+def _asking(unit: Unit, error: TidegateError) -> Place | None:
+    """Where a unit asks for what it does not get."""
+    field = PATHS.get(unit.id.kind, "") if error.code == NO_PATH else ""
+    if unit.where is None or not field:
+        return unit.where
+    return Place(unit.where.name, unit.where.line, unit.where.column, field)
 
 
 def _far(unit: Unit, error: TidegateError) -> str:
@@ -190,19 +204,24 @@ def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
     return next(alike, None)
 
 
-def _of_checkout(member: Member) -> Iterator[Finding]:
-    """Of sources that nobody declares, and that are taken for this repository."""
-    unit = member.unit
-    for one in unit.sources:
-        if isinstance(one.source, LocalSource) and isinstance(one.details, FluxDetails):
-            yield Finding(
-                code="units.checkout",
-                severity=Severity.NOTE,
-                sentence=f"the source `flux-system` of `{unit.id}` is taken for this directory",
-                where=unit.where,
-                why=f"nothing here declares it, and `{foreign(one.path)}` is here",
-                fix="declare the source, where it is another repository",
-            )
+def _of_checkout(units: Iterable[Unit]) -> Iterator[Finding]:
+    """Of the source that nobody declares, and that is taken for this repository."""
+    taken = [
+        (unit, one.path)
+        for unit in units
+        for one in unit.sources
+        if isinstance(one.source, LocalSource) and isinstance(one.details, FluxDetails)
+    ]
+    for unit, path in taken[:1]:
+        others = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
+        yield Finding(
+            code="units.checkout",
+            severity=Severity.NOTE,
+            sentence=f"the source `flux-system` of `{unit.id}`{others} is taken for this directory",
+            where=unit.where,
+            why=f"nothing here declares it, and `{foreign(path)}` is here",
+            fix="declare the source, where it is another repository",
+        )
 
 
 def _itself(member: Member) -> Iterator[Finding]:

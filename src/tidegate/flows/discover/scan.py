@@ -145,6 +145,24 @@ class Scan:
         return found
 
     @cached_property
+    def found_here(self) -> frozenset[SourceObject]:
+        """What stands for sources of which some unit asks for a path that this tree has."""
+        return frozenset(
+            one.source
+            for declared in self.declared.values()
+            for unit in declared.units
+            for one in unit.sources
+            if isinstance(one.source, SourceObject) and self.has(one.path)
+        )
+
+    def has(self, folder: str) -> bool:
+        return folder in {"", "."} or folder in self._folders
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(folder for name in self.files for folder in folders_of(name))
+
+    @cached_property
     def held(self) -> Nearest[Held, Document]:
         """All ConfigMaps and Secrets."""
         found = Nearest[Held, Document]()

@@ -67,9 +67,11 @@ class Neighbourhood:
         )
 
     def _of_checkout(self, one: UnitSource, named: SourceObject) -> UnitSource:
-        """What Flux's operator makes for the repository that it syncs stands in no file of it."""
-        inside = "" if one.path in {"", "."} else f"{one.path}/"
-        is_here = any(file.startswith(inside) for file in self.scan.files)
+        """What Flux's operator makes for the repository that it syncs stands in no file of it.
+
+        Where it has the path of one unit, a path that it does not have is wrong.
+        """
+        is_here = named in self.scan.found_here or self.scan.has(one.path)
         if named.kind not in SYNCED or named.name != FLUX_HOME or not is_here:
             return one
         return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
