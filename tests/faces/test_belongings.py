@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from tests.fakes.kept_clusters import scenario_of
+from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_setting, bring
 from tidegate.flows.pointing import point_at
 from tidegate.flows.wiring import Simulation, make_living
@@ -64,8 +64,7 @@ class Desert:
 
     def run(self, verb: str, folder: Path, *words: str) -> Ran:
         scenario = ("--sandbox", "--scenario", str(self._folder / "scenario.yaml"))
-        command = [sys.executable, "-m", "tidegate", verb, str(folder), *scenario, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return tidegate(verb, folder, *scenario, *words)
 
 
 @pytest.fixture

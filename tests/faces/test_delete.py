@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,14 +29,8 @@ spec:
 """
 
 
-def run(*arguments: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tidegate", "delete", *map(str, arguments), "--sandbox"],
-        input=given or "",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return tidegate("delete", *arguments, "--sandbox", given=given)
 
 
 def a_setting(name: str, wave: int, *, more: str = "") -> str:
@@ -140,12 +133,7 @@ def test_what_asks_goes_with_confirm(shop: Path) -> None:
 
 def test_without_a_cluster_nothing_is_asked(shop: Path, tmp_path: Path) -> None:
     missing = tmp_path / "kubeconfig"
-    ran = subprocess.run(
-        [sys.executable, "-m", "tidegate", "delete", str(shop), "--kubeconfig", str(missing)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = tidegate("delete", shop, "--kubeconfig", missing)
 
     assert ran.returncode == 3
     assert ran.stderr.startswith("error[config.")

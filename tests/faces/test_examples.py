@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.warm_start import WarmRun
 from tidegate.cli.main import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -26,25 +25,11 @@ def name_of(example: object) -> str:
     return str(example.relative_to(ROOT)) if isinstance(example, Path) else str(example)
 
 
-def _nobodys_environment() -> dict[str, str]:
-    """Without what belongs to whoever runs the tests: a cache, a configuration, keys."""
-    own = ("XDG_", "SOPS_", "TIDEGATE_", "KUBECONFIG")
-    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
-
-
 def said(command: str, home: Path) -> str:
     """What a terminal would show."""
     arguments = shlex.split(command)[1:]
-    ran = subprocess.run(
-        [sys.executable, "-m", "tidegate", *arguments],
-        cwd=ROOT,
-        env=_nobodys_environment() | {"NO_COLOR": "1", "HOME": str(home)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return ran.stdout
+    known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(home)}
+    return WarmRun(arguments, ROOT, known, is_merged=True).to_its_end().stdout
 
 
 @pytest.mark.parametrize(("page", "command"), ALONE, ids=name_of)

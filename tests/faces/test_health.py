@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.fakes.tidegate_runs import tidegate
 
 ROOT = Path(__file__).parents[2]
 OBJECTS = ROOT / "examples" / "health" / "objects.yaml"
@@ -22,17 +23,11 @@ status:
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {password: hunter2}\n"
 
 
-def run(*arguments: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tidegate", "health", *map(str, arguments)],
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return tidegate("health", *arguments, given=given)
 
 
-def told(*arguments: str | Path, given: str | None = None) -> dict[str, tuple[str, str]]:
+def told(*arguments: str | Path, given: str = "") -> dict[str, tuple[str, str]]:
     """Health and rule by kind."""
     lines = run(*arguments, "-o", "json", given=given).stdout.splitlines()
     found = [json.loads(line) for line in lines]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.tidegate_runs import tidegate
 from tests.oracles.argo_health import shipped
 
 SCRIPT = """
@@ -25,8 +25,7 @@ NEW = "apiVersion: shop.example/v1\nkind: Widget\nmetadata: {name: one}\n"
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tidegate", "health", "test", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return tidegate("health", "test", *arguments)
 
 
 def a_folder(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.secret_server import SecretServer, secret_server
 from tests.fakes.sessions import a_session
+from tests.fakes.tidegate_runs import tidegate
 from tidegate.engine.drive import drive
 from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.journal import read_journal
@@ -31,9 +31,7 @@ CHOSEN = point_at(str(FIRST), namespace="default")
 def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     config = server.write_kubeconfig(folder / "kubeconfig")
     command = ("journal", str(FIRST), "--kubeconfig", str(config), *more)
-    return subprocess.run(
-        [sys.executable, "-m", "tidegate", *command], capture_output=True, text=True, check=False
-    )
+    return tidegate(*command)
 
 
 async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:

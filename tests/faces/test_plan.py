@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.tidegate_runs import FIRST, ROOT, config_map, tidegate, write_unit
+from tests.fakes.tidegate_runs import FIRST, ROOT, config_map, tidegate, tidegate_in, write_unit
 
 PASSWORD = "only-for-this-example"
 
@@ -91,14 +89,8 @@ def test_a_chart_sees_the_version_of_the_cluster_it_is_planned_for(tmp_path: Pat
 
 
 def test_what_is_piped_in_is_a_file_of_manifests(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tidegate", "plan", "-"],
-        input=config_map("web", wave="2") + "---\n" + config_map("soon"),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    given = config_map("web", wave="2") + "---\n" + config_map("soon")
+    ran = tidegate_in(tmp_path, "plan", "-", given=given)
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.split()[-1] for line in ran.stdout.splitlines() if " create " in line] == [
@@ -109,13 +101,7 @@ def test_what_is_piped_in_is_a_file_of_manifests(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_in_what_is_piped_in_has_its_line() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tidegate", "plan", "-"],
-        input=config_map("web") + "---\nkind: [\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = tidegate("plan", "-", given=config_map("web") + "---\nkind: [\n")
 
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "  at stdin.yaml:8" in ran.stderr

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.kept_clusters import scenario_of
+from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_directory, a_setting, bring
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.testing import Body
@@ -20,13 +20,7 @@ LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prun
 
 def run(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
     scenario = shop.parent / "scenario.yaml"
-    command = (sys.executable, "-m", "tidegate", "sync", str(shop), "--name", "shop")
-    return subprocess.run(
-        [*command, "--sandbox", "--scenario", str(scenario), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return tidegate("sync", shop, "--name", "shop", "--sandbox", "--scenario", scenario, *words)
 
 
 @pytest.fixture

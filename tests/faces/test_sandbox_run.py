@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.fakes.tidegate_runs import tidegate
 
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "migration" / "shop.yaml"
@@ -13,12 +14,7 @@ SLOW = ROOT / "examples" / "migration" / "slow-database.yaml"
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tidegate", "sandbox", "run", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return tidegate("sandbox", "run", *arguments)
 
 
 def with_budget(folder: Path, failures: int) -> Path:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.fakes.tidegate_runs import tidegate
 
 SETTING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
 HOOK = """\
@@ -28,11 +29,6 @@ given:
     kind: ConfigMap
     metadata: {name: two, namespace: default, annotations: {tidegate.dev/unit: %s}}
 """
-
-
-def tidegate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tidegate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

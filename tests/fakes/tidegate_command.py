@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.fakes.warm_start import WarmRun, may_be_warm
 
 # Python loads this by its name before anything else, and tells it of each program.
 SPY = """
@@ -45,21 +48,16 @@ class Tidegate:
 
     async def run(self, *arguments: str | Path, cwd: Path | None = None, **more: str) -> Ran:
         log = self._place_spy()
-        pipe = asyncio.subprocess.PIPE
-        started = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tidegate", *map(str, arguments)),
-            cwd=cwd or self.home,
-            env=self._environment() | more,
-            stdout=pipe,
-            stderr=pipe,
-        )
-        try:
-            stdout, stderr = await started.communicate()
-        finally:
-            if started.returncode is None:  # nobody waits for it any more
-                started.kill()
-        assert started.returncode is not None
-        return Ran(started.returncode, stdout.decode(), stderr.decode(), _lines(log))
+        told, folder, known = [*map(str, arguments)], cwd or self.home, self._environment() | more
+        if may_be_warm(more):
+            warm = WarmRun(told, folder, known, first=SPY.format(log=str(log)))
+            ended = await asyncio.to_thread(warm.to_its_end)
+        else:
+            command = [sys.executable, "-m", "tidegate", *told]
+            ended = await asyncio.to_thread(
+                subprocess.run, command, cwd=folder, env=known, capture_output=True, text=True
+            )
+        return Ran(ended.returncode, ended.stdout, ended.stderr, _lines(log))
 
     def _environment(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}

@@ -10,13 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.fakes.warm_start import WarmRun, may_be_warm
+
 ROOT = Path(__file__).parents[2]
 FIRST = "examples/first"
 
 
-def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def tidegate(
+    *words: str | Path, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Standard output is a pipe, and nothing of our own environment but the path is known."""
-    return tidegate_in(_where_files_are(words), *words, **environment)
+    return tidegate_in(_where_files_are(words), *words, given=given, **environment)
 
 
 def _where_files_are(words: tuple[str | Path, ...]) -> Path:
@@ -28,13 +32,18 @@ def _where_files_are(words: tuple[str | Path, ...]) -> Path:
 
 
 def tidegate_in(
-    folder: Path, *words: str | Path, **environment: str
+    folder: Path, *words: str | Path, given: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The same, typed in another directory."""
+    """The same, typed in another directory. `given`: what is piped in."""
+    told = [*map(str, words)]
+    known = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment}
+    if may_be_warm(environment):
+        return WarmRun(told, folder, known, given).to_its_end()
     return subprocess.run(
-        [sys.executable, "-m", "tidegate", *map(str, words)],
+        [sys.executable, "-m", "tidegate", *told],
         cwd=folder,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment},
+        env=known,
+        input=given,
         capture_output=True,
         text=True,
         check=False,
