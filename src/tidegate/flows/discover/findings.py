@@ -146,9 +146,7 @@ PATHS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
 def _asking(unit: Unit, error: TidegateError) -> Place | None:
     """Where a unit asks for what it does not get."""
     field = PATHS.get(unit.id.kind, "") if error.code == NO_PATH else ""
-    if unit.where is None or not field:
-        return unit.where
-    return Place(unit.where.name, unit.where.line, unit.where.column, field)
+    return unit.where and unit.where.at(field)
 
 
 def _far(unit: Unit, error: TidegateError) -> str:
