@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, hook, stands
-from tests.fakes.repositories import namespace
+from tests.fakes.repositories import deployment, namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import MINUTE
@@ -19,15 +19,18 @@ from tidegate.model.reading import text
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 CONTAINER: Json = {"name": "main", "image": "busybox"}
 HANGS: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
+NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "never"}}
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    """A cluster in which the Job `migrate` fails, and the Job `back` takes hours."""
+    """A cluster in which the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
     home, place = tmp_path / "home", namespace("shop")
     home.mkdir()
     bad = ["migrate"]
-    return KeptSandbox.make(home, monkeypatch, place, served=False, failing=bad, behaviours=[HANGS])
+    return KeptSandbox.make(
+        home, monkeypatch, place, served=False, failing=bad, behaviours=[HANGS, NEVER]
+    )
 
 
 @pytest.fixture
@@ -91,6 +94,19 @@ def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepositor
 
     assert ended.code != 0
     assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
+
+
+def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/never.yaml", to_yaml(deployment("never")))
+    assert sandbox.sync(shop.root).code != 0
+    assert stands(sandbox) == [(1, "failed")]
+
+    again = sandbox.sync(shop.root)
+
+    assert again.code != 0
+    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
 
 
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
