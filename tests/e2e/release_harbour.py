@@ -10,7 +10,7 @@ from pathlib import Path
 from plane import ControlPlane
 from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository
+from tests.fakes.releases import ChartRepository, helm_release
 from tests.fakes.repositories import Body
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
@@ -106,6 +106,10 @@ class ReleaseHarbour:
     def body(self, kind: str, name: str) -> Body:
         found: Body = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         return found
+
+    def give_own(self) -> None:
+        """Have the HelmRelease itself there: nobody in the repository applies it."""
+        kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.home)))
 
     def own(self) -> Body:
         """The HelmRelease, where it is served."""

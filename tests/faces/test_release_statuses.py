@@ -141,6 +141,7 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
     assert ready[:2] == ("False", "InstallFailed")
     assert condition(found, "Remediated") is None
     assert condition(found, "Stalled") is not None
+    assert part(found, "status", "observedGeneration") == part(found, "metadata", "generation")
     assert versions(found) == [(1, "failed")]
 
 
