@@ -24,7 +24,7 @@ NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    """A cluster in which the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
+    """A cluster where the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
     home, place = tmp_path / "home", namespace("shop")
     home.mkdir()
     bad = ["migrate"]

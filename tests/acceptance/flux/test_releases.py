@@ -104,6 +104,7 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+    assert "revision 2 of the release `shop/web` is `pending-upgrade`" in done.stderr
 
 
 @case(62)
