@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.dialect.helm.book import UNIT
-from tidegate.dialect.helm.record import PENDING
+from tidegate.dialect.helm.record import PENDING, notes_of
 from tidegate.flows.looking import body_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ledger import ReleaseTerms
@@ -24,7 +24,7 @@ def find_locks(units: Iterable[PlannedUnit], records: Iterable[Live]) -> Iterato
     for unit in units:
         terms = unit.policy.release
         found = last.get((terms.storage, terms.name), {}) if terms is not None else {}
-        is_ours = text(found, "annotations", UNIT) == unit.id.mark
+        is_ours = notes_of(found).get(UNIT) == unit.id.mark
         if terms is not None and not is_ours and text(found, "labels", "status") in PENDING:
             yield _told(unit, terms, found)
 
