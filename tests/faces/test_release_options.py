@@ -84,7 +84,9 @@ def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepos
     assert stands(sandbox)[-1] == (3, "failed")
 
 
-def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
     shop.release(timeout="30m", uninstall={"timeout": "20m"})
@@ -94,6 +96,14 @@ def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepositor
 
     assert ended.code != 0
     assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
+    assert stands(sandbox) == [(1, "uninstalling")]
+
+    sandbox.patch(CONFIG_MAP, "shop", "held", {"metadata": {"finalizers": None}})
+    again = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert again.code == 0, again.stderr
+    assert stands(sandbox) == []
+    assert "nothing to delete" in sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout
 
 
 def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
