@@ -61,13 +61,13 @@ class ReleaseHarbour:
         objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
         return {one["operation"] for one in objects if not one["hook"]}
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("--namespace", self.home, "--kubeconfig", str(self.config))
+    def words(self, *words: str, home: str = "") -> tuple[str, ...]:
+        """For helm, in the namespace of the release or another."""
+        return (*words, "--namespace", home or self.home, "--kubeconfig", str(self.config))
 
-    def helm(self, *words: str, version: str = "") -> str:
-        helm = find_helm(version or self.version)
-        ended = run_helm(helm, *words, *self.place, home=self.folder)
+    def helm(self, *words: str, version: str = "", home: str = "") -> str:
+        helm, told = find_helm(version or self.version), self.words(*words, home=home)
+        ended = run_helm(helm, *told, home=self.folder)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
@@ -90,10 +90,10 @@ class ReleaseHarbour:
         assert three == four
         return four
 
-    def listed(self, version: str = "") -> list[tuple[str, str, str]]:
-        """Name, revision and status of all releases of the namespace."""
-        found = json.loads(self.helm("list", "--all", "-o", "json", version=version))
-        return [(one["name"], one["revision"], one["status"]) for one in found]
+    def listed(self) -> list[tuple[str, str, str, str]]:
+        """Name, revision, status and chart of all releases of the namespace."""
+        found = json.loads(self.helm("list", "-o", "json"))
+        return [(one["name"], one["revision"], one["status"], one["chart"]) for one in found]
 
     def phases(self, version: str = "") -> dict[str, str]:
         """How the hooks of the last revision went, by their names."""

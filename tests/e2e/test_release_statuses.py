@@ -22,6 +22,8 @@ from tidegate.model.reading import mapping, mappings, part, text
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TESTED: Json = {"enable": True}
+HANGS = {"test.tidegate.dev/outcome": "hang"}
+UNHELD = '{"metadata": {"finalizers": null}}'
 ENDLESS = 2**31 - 1
 """The deadline of a Deployment that has none of its own."""
 
@@ -202,10 +204,10 @@ def put_deployment(harbour: ReleaseHarbour, outcome: str = "") -> None:
     harbour.shop.put("templates/slow.yaml", to_yaml({**body, "spec": spec}))
 
 
-def lasted(ran: Ran) -> list[int]:
-    """For how many seconds the objects of each try were waited for until they failed."""
+def lasted(ran: Ran, stage: str = "objects") -> list[int]:
+    """For how many seconds a stage was waited for, in each try, until that failed."""
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    own = [one for one in told if one.get("step", "").endswith("web/objects")]
+    own = [one for one in told if f"web/{stage}" in one.get("step", "")]
     begun = [one["at"] for one in own if one["told"] == "step.gating"]
     ended = [one["at"] for one in own if one["told"] in {"retry.planned", "step.failed"}]
     return [int(end - begin) // SECOND for begin, end in zip(begun, ended, strict=True)]
@@ -244,3 +246,29 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     assert reasons(harbour)["Ready"] == ("False", "RollbackSucceeded")
     assert reasons(harbour)["Released"] == ("False", "UpgradeFailed")
     assert part(harbour.body("deployment", "slow"), "status", "readyReplicas") == 1
+
+
+async def test_tests_and_ends_have_times_of_their_own_and_an_end_is_gone_on_with(
+    harbour: ReleaseHarbour,
+) -> None:
+    held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
+    harbour.shop.put("templates/held.yaml", held)
+    harbour.shop.put("templates/tests/hangs.yaml", hook("hangs", "test", pod=HANGS))
+    tests: Json = {"enable": True, "timeout": "2s"}
+    harbour.shop.release(timeout="30m", test=tests, uninstall={"timeout": "2s"})
+
+    failed = await harbour.tidegate("sync", "-o", "json", fails=True)
+
+    assert lasted(failed, "test") == [2]
+    assert harbour.stands() == [(1, "deployed")]
+    assert phases(harbour) == {"hangs": "Failed"}
+    assert reasons(harbour)["Ready"] == ("False", "TestFailed")
+
+    failed = await harbour.tidegate("delete", "-o", "json", fails=True)
+    assert lasted(failed, "delete") == [2]
+    assert harbour.stands() == [(1, "uninstalling")]
+    harbour.kubectl("patch", "configmap", "held", "--type=merge", "-p", UNHELD)
+    await harbour.tidegate("delete")
+
+    assert harbour.records() == []
+    assert harbour.names() == set()

@@ -93,8 +93,9 @@ async def test_what_helm_uninstalled_is_installed_again(harbour: ReleaseHarbour)
 async def kill_helm(harbour: ReleaseHarbour, version: str) -> None:
     """Helm begins a release, and is killed while it waits for a hook that never ends."""
     harbour.shop.put("templates/hook.yaml", hook("slow", "pre-install,pre-upgrade", pod=HANGS))
+    words = harbour.words("upgrade", "--install", "web", harbour.chart)
     helm = await asyncio.create_subprocess_exec(
-        *(str(find_helm(version)), "upgrade", "--install", "web", harbour.chart, *harbour.place),
+        *(str(find_helm(version)), *words),
         env={"PATH": os.environ["PATH"], "HOME": str(harbour.folder)},
         stdout=DEVNULL,
         stderr=DEVNULL,

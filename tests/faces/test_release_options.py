@@ -16,6 +16,7 @@ from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import text
 
+JOB = Kind("batch", "v1", "Job")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 CONTAINER: Json = {"name": "main", "image": "busybox"}
 HANGS: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
@@ -117,6 +118,20 @@ def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
 
     assert again.code != 0
     assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+
+
+def test_hooks_that_have_run_stay_behind_an_end_as_helm_leaves_them(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/kept.yaml", hook("kept", "pre-install"))
+    shop.put("templates/gone.yaml", hook("gone", "pre-delete", policy="hook-succeeded"))
+    sandbox.sync(shop.root)
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert ended.code == 0, ended.stderr
+    assert {*sandbox.all(JOB, "shop")} == {"kept"}
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"])

@@ -154,7 +154,8 @@ async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> 
     """What there is of a unit.
 
     Hooks are looked for among all objects of their kinds: they are remembered only for as long as
-    their rollout lasts, and the name of one may be made anew each time.
+    their rollout lasts, and the name of one may be made anew each time. Those of a release go by
+    their own policies alone, as with Helm.
     """
     manifests = (*wanted.manifests, *wanted.before_deletion)
     hooks = (one.ref for one in manifests if one.hook is not None)
@@ -163,7 +164,8 @@ async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> 
     named = await look_at(world, {*entries, *(one.ref for one in manifests)}, cluster=cluster)
     listed = await look_in(world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster)
     found = {live.ref: live for live in (*named, *listed)}
-    lives = (stale_of(body_of(found[ref]), unit, hooks=True) for ref in sorted(found))
+    hooked = unit.policy.release is None
+    lives = (stale_of(body_of(found[ref]), unit, hooks=hooked) for ref in sorted(found))
     return [one for one in lives if one is not None]
 
 
