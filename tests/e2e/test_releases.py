@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import VERSION
+from tests.e2e.helm_oracle import VERSION, objects_of
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
 from tests.fakes.releases import config_map, hook
-from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
+from tests.fakes.repositories import (
+    Body,
+    Repository,
+    git_repository,
+    kustomization,
+    namespace,
+    setting,
+)
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import mapping, text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -31,36 +38,39 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
     return made
 
 
-WORDS = (
-    ("get", "values", "web"),
-    ("get", "values", "web", "--all"),
-    ("get", "notes", "web"),
-    ("get", "hooks", "web"),
-    ("get", "manifest", "web"),
-)
+def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
+    """All that `helm get` says of a release; of its objects without what Flux puts onto them."""
+    values = [harbour.helm("get", "values", "web", *one, home=home) for one in ((), ("--all",))]
+    notes = harbour.helm("get", "notes", "web", home=home)
+    kinds = (harbour.helm("get", one, "web", home=home) for one in ("manifest", "hooks"))
+    objects = [[path, without_origin(one)] for kind in kinds for path, one in objects_of(kind)]
+    return [*values, notes, *objects]
 
 
-def of_helm(harbour: ReleaseHarbour, *values: str) -> list[str]:
-    """What helm says of the same chart when it releases that itself, next door."""
-    home = f"{harbour.home}-helm"
-    words = ("--install", "web", harbour.chart, "--create-namespace", *values)
-    harbour.helm("upgrade", *words, home=home)
-    return [harbour.helm(*one, home=home) for one in WORDS]
+def without_origin(body: bytes) -> Json:
+    found: Body = msgspec.json.decode(body)
+    metadata = mapping(found, "metadata")
+    labels = mapping(metadata, "labels").items()
+    others: Body = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
+    rest: Body = {key: one for key, one in metadata.items() if key != "labels"}
+    return {**found, "metadata": {**rest, "labels": others}}
 
 
-def without_origin(said: str) -> str:
-    """A manifest without what Flux, and so we, put onto every object."""
-    return re.sub(r"\n  labels:(\n    helm\.toolkit\.fluxcd\.io/\S+: \S+)+", "", said)
+def released_by_helm(harbour: ReleaseHarbour, to: str) -> list[Json]:
+    """What helm says of the same chart when it has released that itself, next door."""
+    home, words = f"{harbour.home}-helm", ("--create-namespace", "--set", f"to={to}")
+    harbour.helm("upgrade", "--install", "web", harbour.chart, *words, home=home)
+    return read_by_helm(harbour, home)
 
 
 async def test_helm_reads_what_we_installed_and_upgraded(harbour: ReleaseHarbour) -> None:
+    harbour.shop.release(values={"to": "two"})
     await harbour.tidegate()
     assert harbour.history() == [(1, "deployed", "Install complete")]
     assert harbour.listed() == [("web", "1", "deployed", "shop-1.0.0")]
     assert harbour.phases() == {"migrate": "Succeeded", "probe": ""}
-    theirs = of_helm(harbour)
-    assert [without_origin(harbour.helm(*one)) for one in WORDS] == theirs
-    harbour.shop.release(values={"to": "two"}, test={"enable": True})
+    assert read_by_helm(harbour) == released_by_helm(harbour, "two")
+    harbour.shop.release(values={"to": "three"}, test={"enable": True})
 
     await harbour.tidegate()
 
@@ -69,12 +79,10 @@ async def test_helm_reads_what_we_installed_and_upgraded(harbour: ReleaseHarbour
         (2, "deployed", "Upgrade complete"),
     ]
     assert harbour.listed() == [("web", "2", "deployed", "shop-1.0.0")]
-    status = harbour.told("status", "web")
-    assert text(status, "info", "status") == "deployed"
+    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
     assert harbour.phases() == {"migrate": "Succeeded", "probe": "Succeeded"}
-    assert harbour.told("get", "values", "web") == {"to": "two"}
-    theirs = of_helm(harbour, "--set", "to=two")
-    assert [without_origin(harbour.helm(*one)) for one in WORDS] == theirs
+    assert harbour.told("get", "values", "web") == {"to": "three"}
+    assert read_by_helm(harbour) == released_by_helm(harbour, "three")
 
 
 async def test_helm_rolls_ours_back_and_we_go_on(harbour: ReleaseHarbour) -> None:
