@@ -111,7 +111,7 @@ async def own_site(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Sit
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served_plane() -> Iterator[ControlPlane]:
     """A control plane that serves the kinds of Argo CD and Flux: units say there how they are."""
     with ControlPlane.start() as running:

@@ -50,8 +50,8 @@ class ReleaseHarbour:
         return str(self.shop.root / "chart")
 
     async def tidegate(self, verb: str = "sync", *more: str, fails: bool = False) -> Ran:
-        words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s", *more)
-        ran = await Tidegate(self.folder).run(verb, "--yes", *words)
+        words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s")
+        ran = await Tidegate(self.folder).run(verb, "--yes", *words, *more)
         assert (ran.code != 0) is fails, ran.stdout + ran.stderr
         return ran
 
