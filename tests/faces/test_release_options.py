@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
-from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, hook, stands
-from tests.fakes.repositories import deployment, namespace
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    release_sandbox,
+    stands,
+)
+from tests.fakes.repositories import deployment
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import MINUTE
@@ -26,20 +34,13 @@ NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
     """A cluster where the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
-    home, place = tmp_path / "home", namespace("shop")
-    home.mkdir()
-    bad = ["migrate"]
-    return KeptSandbox.make(
-        home, monkeypatch, place, served=False, failing=bad, behaviours=[HANGS, NEVER]
-    )
+    behaviours = [HANGS, NEVER]
+    return release_sandbox(tmp_path, monkeypatch, failing=["migrate"], behaviours=behaviours)
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("values.yaml", "to: one\n")
-    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
-    return made
+    return a_shop(tmp_path / "repository")
 
 
 @pytest.mark.parametrize("cleans", [True, False])

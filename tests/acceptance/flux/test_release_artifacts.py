@@ -7,24 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.flux.stage import case
-from tests.faces.test_release_statuses import RELEASE
-from tests.fakes.kept_sandbox import KeptSandbox, definition
+from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.registry import FakeRegistry
 from tests.fakes.release_artifacts import LAYER, a_chart, release_of_artifact
-from tests.fakes.releases import CONFIG_MAP, helm_release, records, stands
-from tests.fakes.repositories import namespace
+from tests.fakes.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
 from tests.fakes.web_server import listening_beside
 from tidegate.model.reading import mappings, text
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    given = (definition(RELEASE, "helmreleases", status=True), namespace("shop"))
-    cluster = KeptSandbox.make(home, monkeypatch, *given, served=False)
-    cluster.put(helm_release("shop"))
-    return cluster
+    return release_sandbox(tmp_path, monkeypatch, own=True)
 
 
 @case(64)
