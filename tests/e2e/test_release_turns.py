@@ -25,7 +25,6 @@ OURS = {"to": "one", "ours": "yes"}
 @pytest.fixture
 def harbour(plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
     made = ReleaseHarbour.open(plane, tmp_path)
-    made.shop.put("values.yaml", "to: one\n")
     made.shop.release(maxHistory=0)
     has_key(made, "ours")
     return made

@@ -31,7 +31,6 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
     made = ReleaseHarbour.open(plane, tmp_path, str(request.param))
     shop = made.shop
     shop.put("values.yaml", "to: one\nkept: true\n")
-    shop.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     shop.put("templates/NOTES.txt", "thanks for {{ .Release.Name }}")
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade", weight=2))
     shop.put("templates/tests/test.yaml", hook("probe", "test"))

@@ -110,9 +110,9 @@ class ChartRepository:
         (self.root / "chart" / path).unlink()
 
 
-def a_shop(root: Path) -> ChartRepository:
+def a_shop(root: Path, home: str = "shop") -> ChartRepository:
     """Its chart has one ConfigMap, `web`, with the value `to`."""
-    made = ChartRepository(root)
+    made = ChartRepository(root, home)
     made.put("values.yaml", "to: one\n")
     made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     return made
