@@ -112,6 +112,14 @@ async def own_site(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Sit
 
 
 @pytest.fixture(scope="module")
+def served_plane() -> Iterator[ControlPlane]:
+    """A control plane that serves the kinds of Argo CD and Flux: units say there how they are."""
+    with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        yield running
+
+
+@pytest.fixture(scope="module")
 def platform_plane() -> Iterator[ControlPlane]:
     """For a whole platform: it serves the kinds of Argo CD and Flux, and runs no pods itself."""
     with ControlPlane.start(runs_pods=False) as running:

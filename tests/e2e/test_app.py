@@ -7,11 +7,11 @@ import json
 import pytest
 
 from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import WAVES, cluster, commit, dev_applications, fleet
+from tests.e2e.test_statuses import WAVES, commit, dev_applications, fleet
 from tests.fakes.repositories import application, deployment
 from tests.fakes.tidegate_command import Ran, Tidegate
 
-__all__ = ["cluster", "fleet"]
+__all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import LAYERS, cluster, commit, fleet, layers
+from tests.e2e.test_statuses import LAYERS, commit, fleet, layers
 from tests.fakes.tidegate_command import Ran, Tidegate
 
-__all__ = ["cluster", "fleet"]
+__all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 

@@ -2,100 +2,74 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, config_map, hook
-from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.e2e.helm_oracle import VERSION, objects_of
+from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
+from tests.fakes.releases import config_map, hook
+from tests.fakes.repositories import (
+    Body,
+    Repository,
+    git_repository,
+    kustomization,
+    namespace,
+    setting,
+)
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, part, text
+from tidegate.model.reading import mapping, text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
-VERSIONS = (VERSION_3, VERSION)
-FAILS = {"test.tidegate.dev/outcome": "fail"}
-_numbers = itertools.count(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Harbour:
-    """A repository with a release, a namespace for it, and helm beside us."""
-
-    plane: ControlPlane
-    folder: Path
-    shop: ChartRepository
-    version: str
-
-    @property
-    def config(self) -> Path:
-        return self.plane.kubeconfig("admin")
-
-    async def tidegate(self, verb: str = "sync", *, fails: bool = False) -> Ran:
-        words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s")
-        ran = await Tidegate(self.folder).run(verb, "--yes", *words)
-        assert (ran.code != 0) is fails, ran.stdout + ran.stderr
-        return ran
-
-    async def operations(self) -> set[str]:
-        """What `plan` says of the objects of the release that are no hooks."""
-        words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
-        objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
-        return {one["operation"] for one in objects if not one["hook"]}
-
-    def helm(self, *words: str) -> str:
-        place = ("--namespace", self.shop.home, "--kubeconfig", str(self.config))
-        ended = run_helm(find_helm(self.version), *words, *place, home=self.folder)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
-
-    def told(self, *words: str) -> Json:
-        found: Json = json.loads(self.helm(*words, "-o", "json"))
-        return found
-
-    def history(self) -> list[tuple[int, str, str]]:
-        """Revision, status and description, the first one first."""
-        found = self.told("history", "web")
-        assert isinstance(found, list)
-        return [
-            (int(str(part(one, "revision"))), text(one, "status"), text(one, "description"))
-            for one in found
-        ]
-
-    def setting(self, name: str = "web") -> Json:
-        words = ("get", "configmap", name, "-n", self.shop.home, "-o", "json")
-        return part(json.loads(kubectl(self.config, *words)), "data")
-
-    def names(self) -> set[str]:
-        words = ("get", "configmap", "-n", self.shop.home, "-o", "name")
-        found = kubectl(self.config, *words).split()
-        return {one.removeprefix("configmap/") for one in found} - {"kube-root-ca.crt"}
-
 
 @pytest.fixture(params=VERSIONS)
-def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Harbour:
-    home = f"released-{next(_numbers)}"
-    shop = ChartRepository(tmp_path / "repository", home)
+def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> ReleaseHarbour:
+    made = ReleaseHarbour.open(plane, tmp_path, str(request.param))
+    shop = made.shop
     shop.put("values.yaml", "to: one\nkept: true\n")
-    shop.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     shop.put("templates/NOTES.txt", "thanks for {{ .Release.Name }}")
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade", weight=2))
     shop.put("templates/tests/test.yaml", hook("probe", "test"))
-    kubectl(plane.kubeconfig("admin"), "create", "namespace", home)
-    return Harbour(plane, tmp_path, shop, str(request.param))
+    return made
 
 
-async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> None:
+def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
+    """All that `helm get` says of a release; of its objects without what Flux puts onto them."""
+    values = [harbour.helm("get", "values", "web", *one, home=home) for one in ((), ("--all",))]
+    notes = harbour.helm("get", "notes", "web", home=home)
+    kinds = (harbour.helm("get", one, "web", home=home) for one in ("manifest", "hooks"))
+    objects = [[path, without_origin(one)] for kind in kinds for path, one in objects_of(kind)]
+    return [*values, notes, *objects]
+
+
+def without_origin(body: bytes) -> Json:
+    found: Body = msgspec.json.decode(body)
+    metadata = mapping(found, "metadata")
+    labels = mapping(metadata, "labels").items()
+    others: Body = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
+    rest: Body = {key: one for key, one in metadata.items() if key != "labels"}
+    return {**found, "metadata": {**rest, "labels": others}}
+
+
+def released_by_helm(harbour: ReleaseHarbour, to: str) -> list[Json]:
+    """What helm says of the same chart when it has released that itself, next door."""
+    home, words = f"{harbour.home}-helm", ("--create-namespace", "--set", f"to={to}")
+    harbour.helm("upgrade", "--install", "web", harbour.chart, *words, home=home)
+    return read_by_helm(harbour, home)
+
+
+async def test_helm_reads_what_we_installed_and_upgraded(harbour: ReleaseHarbour) -> None:
+    harbour.shop.release(values={"to": "two"})
     await harbour.tidegate()
     assert harbour.history() == [(1, "deployed", "Install complete")]
-    harbour.shop.release(values={"to": "two"}, test={"enable": True})
+    assert harbour.listed() == [("web", "1", "deployed", "shop-1.0.0")]
+    assert harbour.phases() == {"migrate": "Succeeded", "probe": ""}
+    assert read_by_helm(harbour) == released_by_helm(harbour, "two")
+    harbour.shop.release(values={"to": "three"}, test={"enable": True})
 
     await harbour.tidegate()
 
@@ -103,26 +77,14 @@ async def test_helm_reads_what_we_installed_and_upgraded(harbour: Harbour) -> No
         (1, "superseded", "Install complete"),
         (2, "deployed", "Upgrade complete"),
     ]
-    (listed,) = json.loads(harbour.helm("list", "-o", "json"))
-    assert (listed["revision"], listed["status"], listed["chart"]) == (
-        "2",
-        "deployed",
-        "shop-1.0.0",
-    )
-    status = harbour.told("status", "web")
-    assert text(status, "info", "status") == "deployed"
-    runs = {text(one, "name"): text(one, "last_run", "phase") for one in mappings(status, "hooks")}
-    assert runs == {"migrate": "Succeeded", "probe": "Succeeded"}
-    assert harbour.told("get", "values", "web") == {"to": "two"}
-    assert harbour.told("get", "values", "web", "--all") == {"to": "two", "kept": True}
-    assert "to: two" in harbour.helm("get", "manifest", "web")
-    assert "thanks for web" in harbour.helm("get", "notes", "web")
-    hooks = harbour.helm("get", "hooks", "web")
-    assert "name: migrate" in hooks
-    assert "name: probe" in hooks
+    assert harbour.listed() == [("web", "2", "deployed", "shop-1.0.0")]
+    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
+    assert harbour.phases() == {"migrate": "Succeeded", "probe": "Succeeded"}
+    assert harbour.told("get", "values", "web") == {"to": "three"}
+    assert read_by_helm(harbour) == released_by_helm(harbour, "three")
 
 
-async def test_helm_rolls_ours_back_and_we_go_on(harbour: Harbour) -> None:
+async def test_helm_rolls_ours_back_and_we_go_on(harbour: ReleaseHarbour) -> None:
     await harbour.tidegate()
     harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
     harbour.shop.release(values={"to": "two"})
@@ -140,11 +102,10 @@ async def test_helm_rolls_ours_back_and_we_go_on(harbour: Harbour) -> None:
 
 
 async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
-    harbour: Harbour,
+    harbour: ReleaseHarbour,
 ) -> None:
-    chart = harbour.shop.root / "chart"
     harbour.shop.put("templates/old.yaml", config_map("old", to="old"))
-    harbour.helm("install", "web", str(chart), "--set", "to=zero")
+    harbour.helm("install", "web", harbour.chart, "--set", "to=zero")
     harbour.shop.drop("templates/old.yaml")
 
     await harbour.tidegate()
@@ -154,28 +115,28 @@ async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
     assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
 
 
-async def test_helm_uninstalls_ours(harbour: Harbour) -> None:
+async def test_helm_uninstalls_ours(harbour: ReleaseHarbour) -> None:
     await harbour.tidegate()
 
     harbour.helm("uninstall", "web")
 
     assert harbour.names() == set()
-    words = ("get", "secret", "-n", harbour.shop.home, "-l", "owner=helm", "-o", "name")
-    assert kubectl(harbour.config, *words).split() == []
+    assert harbour.records() == []
 
 
-async def test_helm_upgrades_ours(harbour: Harbour) -> None:
+async def test_helm_upgrades_ours(harbour: ReleaseHarbour) -> None:
     await harbour.tidegate()
     forced = ("--force-conflicts",) if harbour.version == VERSION else ()
-    chart = str(harbour.shop.root / "chart")
 
-    harbour.helm("upgrade", "web", chart, "--set", "to=three", "--reuse-values", *forced)
+    harbour.helm("upgrade", "web", harbour.chart, "--set", "to=three", "--reuse-values", *forced)
 
     assert harbour.setting() == {"to": "three"}
     assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
 
 
-async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(harbour: Harbour) -> None:
+async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
+    harbour: ReleaseHarbour,
+) -> None:
     await harbour.tidegate()
     harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
     harbour.shop.put("templates/never.yaml", hook("never", "post-upgrade", pod=FAILS))
@@ -203,8 +164,10 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(harbour:
     assert [one[:2] for one in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
 
 
-async def test_what_became_another_release_or_left_git_helm_sees_no_more(harbour: Harbour) -> None:
-    apps = kustomization(harbour.shop.home, "./apps", into="")
+async def test_what_became_another_release_or_left_git_helm_sees_no_more(
+    harbour: ReleaseHarbour,
+) -> None:
+    apps = kustomization(harbour.home, "./apps", into="")
     repository = Repository(harbour.shop.root)
     harbour.shop.file = "apps/release.yaml"
     harbour.shop.release()
@@ -214,34 +177,33 @@ async def test_what_became_another_release_or_left_git_helm_sees_no_more(harbour
 
     await harbour.tidegate()
 
-    (listed,) = json.loads(harbour.helm("list", "-o", "json"))
-    assert (listed["name"], listed["revision"], listed["status"]) == ("till", "1", "deployed")
+    assert harbour.listed() == [("till", "1", "deployed", "shop-1.0.0")]
     assert harbour.names() == {"web"}
 
-    left = setting("left", harbour.shop.home)
-    repository.put("apps/release.yaml", namespace(harbour.shop.home), left)
+    left = setting("left", harbour.home)
+    repository.put("apps/release.yaml", namespace(harbour.home), left)
     await harbour.tidegate()
 
-    assert json.loads(harbour.helm("list", "-o", "json")) == []
+    assert harbour.listed() == []
     assert harbour.names() == {"left"}
-    words = ("get", "secret", "-n", harbour.shop.home, "-l", "owner=helm", "-o", "name")
-    assert kubectl(harbour.config, *words).split() == []
+    assert harbour.records() == []
 
 
 @pytest.mark.parametrize("harbour", [VERSION], indirect=True)
-async def test_what_others_change_is_told_or_put_back_as_the_release_says(harbour: Harbour) -> None:
+async def test_what_others_change_is_told_or_put_back_as_the_release_says(
+    harbour: ReleaseHarbour,
+) -> None:
     harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
     harbour.shop.release(driftDetection={"mode": "warn"})
     await harbour.tidegate()
-    place = ("-n", harbour.shop.home)
     edit = json.dumps({"data": {"to": "other"}})
-    kubectl(harbour.config, "patch", "configmap", "web", *place, "--type=merge", "-p", edit)
-    kubectl(harbour.config, "delete", "configmap", "more", *place)
+    harbour.kubectl("patch", "configmap", "web", "--type=merge", "-p", edit)
+    harbour.kubectl("delete", "configmap", "more")
 
     warned = await harbour.tidegate()
     told = "drifted, and left so: ConfigMap"
-    assert f"{told} {harbour.shop.home}/more: was deleted" in warned.stdout
-    assert f"{told} {harbour.shop.home}/web: was changed by kubectl-patch" in warned.stdout
+    assert f"{told} {harbour.home}/more: was deleted" in warned.stdout
+    assert f"{told} {harbour.home}/web: was changed by kubectl-patch" in warned.stdout
     assert await harbour.operations() == {"keep"}
     harbour.shop.release(driftDetection={"mode": "disabled"})
     assert told not in (await harbour.tidegate()).stdout

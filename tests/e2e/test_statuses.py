@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import Iterator
 from pathlib import Path
 
 import jq  # type: ignore[import-not-found]
@@ -21,7 +20,6 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.e2e.dialect_kinds import serve
 from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_control_plane import kubectl
 from tests.e2e.test_families import Fleet
@@ -55,21 +53,14 @@ LAYERS = ("apps", "databases", "infrastructure")
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ControlPlane]:
-    with ControlPlane.start() as running:
-        asyncio.run(serve(running))
-        yield running
-
-
 @pytest.fixture
-async def fleet(cluster: ControlPlane, tmp_path: Path) -> Fleet:
+async def fleet(served_plane: ControlPlane, tmp_path: Path) -> Fleet:
     """A committed repository in namespaces of its own."""
     suffix = f"-{next(_numbers)}"
-    async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
+    async with real_world(kubeconfig=served_plane.kubeconfig("admin")) as world:
         for name in HOMES:
             live_of(await Desk(Exchange(world)).create(namespace(f"{name}{suffix}")))
-    return Fleet(cluster, Repository(tmp_path / "platform", suffix), served=True)
+    return Fleet(served_plane, Repository(tmp_path / "platform", suffix), served=True)
 
 
 def commit(root: Path) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import bodies, cluster, commit, fleet, layers, shown
+from tests.e2e.test_statuses import bodies, commit, fleet, layers, shown
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part, text
 
-__all__ = ["cluster", "fleet"]
+__all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 

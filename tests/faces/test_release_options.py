@@ -8,34 +8,39 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
-from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, hook, stands
-from tests.fakes.repositories import namespace
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    release_sandbox,
+    stands,
+)
+from tests.fakes.repositories import deployment
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import text
 
+JOB = Kind("batch", "v1", "Job")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 CONTAINER: Json = {"name": "main", "image": "busybox"}
 HANGS: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
+NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "never"}}
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    """A cluster in which the Job `migrate` fails, and the Job `back` takes hours."""
-    home, place = tmp_path / "home", namespace("shop")
-    home.mkdir()
-    bad = ["migrate"]
-    return KeptSandbox.make(home, monkeypatch, place, served=False, failing=bad, behaviours=[HANGS])
+    """A cluster where the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
+    behaviours = [HANGS, NEVER]
+    return release_sandbox(tmp_path, monkeypatch, failing=["migrate"], behaviours=behaviours)
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("values.yaml", "to: one\n")
-    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
-    return made
+    return a_shop(tmp_path / "repository")
 
 
 @pytest.mark.parametrize("cleans", [True, False])
@@ -81,7 +86,9 @@ def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepos
     assert stands(sandbox)[-1] == (3, "failed")
 
 
-def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
     shop.release(timeout="30m", uninstall={"timeout": "20m"})
@@ -91,6 +98,41 @@ def test_an_end_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepositor
 
     assert ended.code != 0
     assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
+    assert stands(sandbox) == [(1, "uninstalling")]
+
+    sandbox.patch(CONFIG_MAP, "shop", "held", {"metadata": {"finalizers": None}})
+    again = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert again.code == 0, again.stderr
+    assert stands(sandbox) == []
+    assert "nothing to delete" in sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout
+
+
+def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/never.yaml", to_yaml(deployment("never")))
+    assert sandbox.sync(shop.root).code != 0
+    assert stands(sandbox) == [(1, "failed")]
+
+    again = sandbox.sync(shop.root)
+
+    assert again.code != 0
+    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+
+
+def test_hooks_that_have_run_stay_behind_an_end_as_helm_leaves_them(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/kept.yaml", hook("kept", "pre-install"))
+    shop.put("templates/gone.yaml", hook("gone", "pre-delete", policy="hook-succeeded"))
+    sandbox.sync(shop.root)
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert ended.code == 0, ended.stderr
+    assert {*sandbox.all(JOB, "shop")} == {"kept"}
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"])

@@ -7,30 +7,29 @@ from pathlib import Path
 import pytest
 
 from tests.faces.test_statuses import condition, told
-from tests.fakes.kept_sandbox import KeptSandbox, definition
-from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, helm_release, hook
-from tests.fakes.repositories import Body, namespace
-from tidegate.model.objects import Kind
+from tests.fakes.kept_sandbox import KeptSandbox
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    RELEASE,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    release_sandbox,
+)
+from tests.fakes.repositories import Body
 from tidegate.model.reading import mapping, mappings, part, text
-
-RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
     """A cluster that has the release, and in which the Job `migrate` fails."""
-    home = tmp_path / "home"
-    home.mkdir()
-    given = (definition(RELEASE, "helmreleases", status=True), namespace("shop"))
-    cluster = KeptSandbox.make(home, monkeypatch, *given, failing=["migrate"], served=False)
-    cluster.put(helm_release("shop"))
-    return cluster
+    return release_sandbox(tmp_path, monkeypatch, own=True, failing=["migrate"])
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    made = a_shop(tmp_path / "repository")
     made.release(values={"to": "one"})
     return made
 
@@ -141,6 +140,7 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
     assert ready[:2] == ("False", "InstallFailed")
     assert condition(found, "Remediated") is None
     assert condition(found, "Stalled") is not None
+    assert part(found, "status", "observedGeneration") == part(found, "metadata", "generation")
     assert versions(found) == [(1, "failed")]
 
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces.test_release_statuses import RELEASE, own, versions
+from tests.faces.test_release_statuses import own, versions
 from tests.faces.test_statuses import condition, told
-from tests.fakes.kept_sandbox import KeptSandbox, definition
+from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import (
     CONFIG_MAP,
     ChartRepository,
-    config_map,
-    helm_release,
+    a_shop,
     hook,
     records,
+    release_sandbox,
     stands,
 )
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json
@@ -31,19 +31,12 @@ ON: Body = {"enable": True}
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
     """A cluster that has the release, and in which the Job `broken` fails."""
-    home = tmp_path / "home"
-    home.mkdir()
-    given = (definition(RELEASE, "helmreleases", status=True), namespace("shop"))
-    cluster = KeptSandbox.make(home, monkeypatch, *given, failing=["broken"], served=False)
-    cluster.put(helm_release("shop"))
-    return cluster
+    return release_sandbox(tmp_path, monkeypatch, own=True, failing=["broken"])
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("values.yaml", "to: one\n")
-    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    made = a_shop(tmp_path / "repository")
     made.put("templates/tests/probe.yaml", hook("probe", "test"))
     made.release(test=ON)
     return made
@@ -156,7 +149,7 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
     assert ready[:2] == ("False", "RollbackSucceeded")
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
-    assert versions(own(sandbox))[0] == (5, "deployed")
+    assert versions(own(sandbox)) == [(5, "deployed"), (4, "superseded"), (3, "superseded")]
 
 
 def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_so(

@@ -11,12 +11,13 @@ from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.releases import (
     CONFIG_MAP,
     ChartRepository,
+    a_shop,
     config_map,
     hook,
     records,
+    release_sandbox,
     stands,
 )
-from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json, Kind
@@ -29,16 +30,12 @@ VALUE = "'{{ .Values.to }}'"
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    return release_sandbox(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("values.yaml", "to: one\n")
-    made.put("templates/web.yaml", config_map("web", to=VALUE))
+    made = a_shop(tmp_path / "repository")
     made.put("templates/NOTES.txt", "thanks for {{ .Release.Name }}")
     return made
 

@@ -8,18 +8,21 @@ assert [one.status for one in records(sandbox)] == ["deployed"]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.fakes.kept_sandbox import KeptSandbox
+import pytest
+
+from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.repositories import Body, Repository, git_repository, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import text
 
+RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
 SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SOURCE: Body = {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}
@@ -105,6 +108,34 @@ class ChartRepository:
 
     def drop(self, path: str) -> None:
         (self.root / "chart" / path).unlink()
+
+
+def a_shop(root: Path, home: str = "shop") -> ChartRepository:
+    """Its chart has one ConfigMap, `web`, with the value `to`."""
+    made = ChartRepository(root, home)
+    made.put("values.yaml", "to: one\n")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    return made
+
+
+def release_sandbox(
+    folder: Path,
+    patch: pytest.MonkeyPatch,
+    *,
+    own: bool = False,
+    failing: Sequence[str] = (),
+    behaviours: Sequence[Json] = (),
+) -> KeptSandbox:
+    """A cluster with a place for the release; with its `own` object, which says how it is."""
+    home, place = folder / "home", namespace("shop")
+    home.mkdir()
+    given = (definition(RELEASE, "helmreleases", status=True), place) if own else (place,)
+    cluster = KeptSandbox.make(
+        home, patch, *given, served=False, failing=failing, behaviours=behaviours
+    )
+    if own:
+        cluster.put(helm_release("shop"))
+    return cluster
 
 
 def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:

@@ -25,7 +25,7 @@ from tidegate.model.identity import Identity
 from tidegate.model.ledger import Action, Entering, EntryEnd, LedgerPlace
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Fragment, PlannedUnit, Step
+from tidegate.model.plan import Deed, Fragment, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world import facts
 from tidegate.world.calls import List, Selection, Verb, Write
@@ -113,7 +113,8 @@ class Ledgers:
             return book.is_open and not book.remedies
         if step.tests:
             return not book.tests
-        return book.tried and not book.begun
+        is_new = book.entering.is_due and not book.entering.goes_on and _brings(step)
+        return (book.tried or is_new) and not book.begun
 
     def begin(self, step: Step, ended: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
         """Enter what begins, unless that is done; what keeps us from it.
@@ -305,6 +306,11 @@ class Ledgers:
 
 def _identity(book: _OpenLedger) -> Identity | None:
     return book.unit.policy.identity
+
+
+def _brings(step: Step) -> bool:
+    """Whether a step has objects of the unit, and does not only wait for those of others."""
+    return any(item.deed is Deed.APPLY for item in items_of(step))
 
 
 def _namespace(name: str) -> Write:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 import msgspec
 
 from tidegate.dialect.helm.book import known_release
-from tidegate.dialect.helm.record import SECRET, read_record, record_ref, selector_of
+from tidegate.dialect.helm.record import SECRET, notes_of, read_record, record_ref, selector_of
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.model.ledger import KnownRelease, ReleaseTerms
@@ -84,4 +84,4 @@ def _read(live: Live, terms: ReleaseTerms) -> KnownRelease | None:
     is_numbered = text(labels, "version").isdecimal()
     if not is_numbered:
         return None
-    return known_release(labels, mapping(metadata, "annotations"), terms)
+    return known_release(labels, notes_of(metadata), terms)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tidegate.errors import PlanError, TidegateError
+from tidegate.flows.ended_releases import is_recorded, with_end
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import Remembered, forget_unit, read_journal
 from tidegate.flows.leaving import find_contents
@@ -35,7 +36,7 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
     """The plan that ends a unit, what goes by it, and what stays by its own word.
 
     `asking`: those of them that would go if somebody agreed. `is_under_way`: the same deletion was
-    begun before and not finished.
+    begun before and not finished. `is_recorded`: it is a release, and Helm has records of it.
     """
 
     plan: Plan
@@ -45,11 +46,13 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
     staying: tuple[Ref, ...] = ()
     asking: tuple[Ref, ...] = ()
     is_under_way: bool = False
+    is_recorded: bool = False
 
     @property
     def is_due(self) -> bool:
         """Whether something goes, or hooks of the end may be left to run."""
-        return bool(self.going) or (self.is_under_way and self.runs_hooks)
+        is_left = self.is_recorded or (self.is_under_way and self.runs_hooks)
+        return bool(self.going) or is_left
 
     @property
     def due_plan(self) -> Plan:
@@ -130,7 +133,7 @@ async def plan_deletion(read: Read, session: Session) -> Deletion:
     remembered = await read_journal(plan_unit(unit), session.world)
     journal = remembered.journal
     lives = await _lives(wanted, journal.entries, session.world)
-    plan = build_deletion(wanted, lives, budget=budget)
+    plan = with_end(build_deletion(wanted, lives, budget=budget))
     asks = _deleted(plan)
     refs = [one.ref for one in lives]
     going = {ref: None for ref in refs if ref in asks and (confirmed or not asks[ref])}
@@ -143,6 +146,7 @@ async def plan_deletion(read: Read, session: Session) -> Deletion:
         staying=tuple(staying),
         asking=tuple(ref for ref in staying if ref in asks),
         is_under_way=journal.text == plan.units[0].digest != journal.done,
+        is_recorded=await is_recorded(unit, session),
     )
 
 
@@ -150,7 +154,8 @@ async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> 
     """What there is of a unit.
 
     Hooks are looked for among all objects of their kinds: they are remembered only for as long as
-    their rollout lasts, and the name of one may be made anew each time.
+    their rollout lasts, and the name of one may be made anew each time. Those of a release go by
+    their own policies alone, as with Helm.
     """
     manifests = (*wanted.manifests, *wanted.before_deletion)
     hooks = (one.ref for one in manifests if one.hook is not None)
@@ -159,7 +164,8 @@ async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> 
     named = await look_at(world, {*entries, *(one.ref for one in manifests)}, cluster=cluster)
     listed = await look_in(world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster)
     found = {live.ref: live for live in (*named, *listed)}
-    lives = (stale_of(body_of(found[ref]), unit, hooks=True) for ref in sorted(found))
+    hooked = unit.policy.release is None
+    lives = (stale_of(body_of(found[ref]), unit, hooks=hooked) for ref in sorted(found))
     return [one for one in lives if one is not None]
 
 

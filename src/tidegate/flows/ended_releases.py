@@ -10,7 +10,13 @@ import msgspec
 
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.helm.book import newest, objects_of
-from tidegate.dialect.helm.record import SECRET, ReleaseRecord, read_record, selector_of
+from tidegate.dialect.helm.record import (
+    SECRET,
+    ReleaseRecord,
+    ReleaseStatus,
+    read_record,
+    selector_of,
+)
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.errors import Place
 from tidegate.flows.bringing import KnownKinds
@@ -75,10 +81,26 @@ async def plan_end(unit: Unit, marked: UnitId, session: Session) -> Plan:
     planned = plan_unit(unit)
     lives = await look_at(session.world, refs, cluster=planned.cluster)
     stale = (stale_of(body_of(live), planned) for live in lives)
-    plan = build_deletion(wanted, [one for one in stale if one is not None], budget=budget)
+    return with_end(
+        build_deletion(wanted, [one for one in stale if one is not None], budget=budget)
+    )
+
+
+def with_end(plan: Plan) -> Plan:
+    """The plan of an end; with a step though nothing is left to delete."""
     if plan.steps:
         return plan
     return Plan.of(Fragment(units=plan.units, steps=(end_of(plan.units[0]),)))
+
+
+async def is_recorded(unit: Unit, session: Session) -> bool:
+    """Whether a unit is a release that Helm takes for one that stands, or is on its way out."""
+    terms = unit.policy.release
+    if terms is None:
+        return False
+    place, where = unit.destination.cluster, f"unit {unit.id}"
+    last = newest(await read_records(terms, place, session, where=where))
+    return last is not None and last.status is not ReleaseStatus.UNINSTALLED
 
 
 async def read_records(

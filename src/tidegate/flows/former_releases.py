@@ -19,6 +19,7 @@ from tidegate.dialect.helm.book import Former, former_of
 from tidegate.dialect.helm.record import OWNED, SECRET
 from tidegate.errors import Place
 from tidegate.flows.ended_releases import ending_policy, plan_end
+from tidegate.flows.locked_releases import find_locks
 from tidegate.flows.looking import body_of
 from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import Planned
@@ -50,6 +51,7 @@ async def with_ends(planned: Planned, session: Session) -> Planned:
             pages = [await _list(home, cluster, session) for home in homes]
             records = [one for page in pages for one in page or ()]
             findings.append(_half_seen(homes, cluster))
+        findings += find_locks(mine, records)
         for unit, terms in _former(mine, records):
             end = await plan_end(_ending(unit, terms), unit.id, session)
             plan = _before(plan, end, unit.id)

@@ -18,6 +18,7 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.documents import read
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DocumentError
+from tidegate.flows.looking import body_of
 from tidegate.flows.means import stale_of
 from tidegate.health.budget import budget
 from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms
@@ -123,7 +124,7 @@ def _brought(failing: FailingUnit) -> Iterator[Stale]:
 def _stale(failing: FailingUnit, ref: Ref) -> Stale | None:
     """An object that lives and is the unit's."""
     live = failing.find(ref)
-    return None if live is None else stale_of(msgspec.json.decode(live.body), failing.unit)
+    return None if live is None else stale_of(body_of(live), failing.unit)
 
 
 def _rescuing(plan: Plan) -> Fragment:

@@ -7,60 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.flux.stage import case
-from tests.faces.test_release_statuses import RELEASE
-from tests.fakes.chart_archives import TarMaker
-from tests.fakes.kept_sandbox import KeptSandbox, definition
+from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.registry import FakeRegistry
-from tests.fakes.releases import CONFIG_MAP, helm_release, records, stands
-from tests.fakes.repositories import Body, Repository, namespace
+from tests.fakes.release_artifacts import LAYER, a_chart, release_of_artifact
+from tests.fakes.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
 from tests.fakes.web_server import listening_beside
-from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, text
-
-LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-TEMPLATE = """apiVersion: v1
-kind: ConfigMap
-metadata: {name: web}
-data: {version: '{{ .Chart.Version }}', to: TO}
-"""
-
-
-def a_chart(to: str) -> bytes:
-    metadata = b"apiVersion: v2\nname: shop\nversion: 1.0.0\n"
-    template = TEMPLATE.replace("TO", to).encode()
-    return TarMaker().add("shop/Chart.yaml", metadata).add("shop/templates/a.yaml", template).gz()
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    given = (definition(RELEASE, "helmreleases", status=True), namespace("shop"))
-    cluster = KeptSandbox.make(home, monkeypatch, *given, served=False)
-    cluster.put(helm_release("shop"))
-    return cluster
-
-
-def a_repository(root: Path, origin: str, operation: str = "copy", **ref: Json) -> Path:
-    """One release, whose chart is in a registry."""
-    artifact: Body = {
-        "apiVersion": "source.toolkit.fluxcd.io/v1",
-        "kind": "OCIRepository",
-        "metadata": {"name": "charts", "namespace": "shop"},
-        "spec": {
-            "interval": "10m",
-            "url": f"oci://{origin.removeprefix('http://')}/charts/web",
-            "insecure": True,
-            "ref": ref,
-            "layerSelector": {"mediaType": LAYER, "operation": operation},
-        },
-    }
-    release = helm_release("shop", chartRef={"kind": "OCIRepository", "name": "charts"})
-    spec = release["spec"]
-    assert isinstance(spec, dict)
-    del spec["chart"]
-    Repository(root).put("clusters/main/all.yaml", artifact, namespace("shop"), release)
-    return root
+    return release_sandbox(tmp_path, monkeypatch, own=True)
 
 
 @case(64)
@@ -71,7 +28,7 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
     registry = FakeRegistry()
     first = registry.push(tag, a_chart("one"), LAYER)
     with listening_beside(registry.app()) as origin:
-        root = a_repository(tmp_path / "repository", origin, way, tag=tag)
+        root = release_of_artifact(tmp_path / "repository", origin, way, tag=tag)
         for _ in range(2):
             done = sandbox.sync(root)
             assert done.code == 0, done.stderr
@@ -104,7 +61,7 @@ def test_an_artifact_by_its_digest_is_told_in_the_version(
     digest = registry.push("2.0.0", a_chart("one"), LAYER)
     registry.tags[digest] = registry.tags["2.0.0"]
     with listening_beside(registry.app()) as origin:
-        root = a_repository(tmp_path / "repository", origin, digest=digest)
+        root = release_of_artifact(tmp_path / "repository", origin, digest=digest)
         done = sandbox.sync(root)
 
     assert done.code == 0, done.stderr
@@ -118,7 +75,7 @@ def test_a_tag_that_is_another_version_than_the_charts_is_refused(
     registry = FakeRegistry()
     registry.push("1.0.1", a_chart("one"), LAYER)
     with listening_beside(registry.app()) as origin:
-        root = a_repository(tmp_path / "repository", origin, tag="1.0.1")
+        root = release_of_artifact(tmp_path / "repository", origin, tag="1.0.1")
         refused = sandbox.sync(root)
 
     assert refused.code != 0

@@ -9,8 +9,17 @@ import pytest
 
 from tests.acceptance.flux.stage import case
 from tests.fakes.kept_sandbox import KeptSandbox
-from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, hook, records, stands
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    records,
+    release_sandbox,
+    stands,
+)
+from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
 from tidegate.model.moment import Ms
@@ -23,18 +32,12 @@ JOB = Kind("batch", "v1", "Job")
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
     """A cluster in which the Job `migrate` fails."""
-    home = tmp_path / "home"
-    home.mkdir()
-    made = namespace("shop")
-    return KeptSandbox.make(home, monkeypatch, made, served=False, failing=["migrate"])
+    return release_sandbox(tmp_path, monkeypatch, failing=["migrate"])
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    made = ChartRepository(tmp_path / "repository")
-    made.put("values.yaml", "to: one\n")
-    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
-    return made
+    return a_shop(tmp_path / "repository")
 
 
 @case(59)
@@ -104,6 +107,7 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+    assert "revision 2 of the release `shop/web` is `pending-upgrade`" in done.stderr
 
 
 @case(62)

@@ -89,6 +89,39 @@ def test_what_nobody_here_knows_stays_when_a_status_changes() -> None:
     assert (again.labels, again.notes) == ({"team": "sea"}, {"note": "kept"})
 
 
+def as_helm_writes(record: ReleaseRecord, number: int) -> ReleaseRecord:
+    """Read and written by Helm, as this or another revision: it keeps labels, and no annotation."""
+    content: dict[str, Json] = {**record.content, "version": number}
+    whole = msgspec.json.decode(msgspec.json.encode(secret_of(record, "shop", now=NOW)))
+    metadata = whole["metadata"]
+    del metadata["annotations"]
+    metadata["labels"]["version"] = str(number)
+    packed = base64.b64encode(pack(content)).decode()
+    return read_record({**whole, "data": {"release": packed}})
+
+
+def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision_is_not() -> None:
+    storage = Storage()
+    storage.end(storage.begin(sheet()))
+
+    storage.kept[1] = as_helm_writes(storage.kept[1], 1)
+    assert storage.begin(sheet()).action is Action.KEEP
+    assert storage.kept[1].labels == {}
+    storage.kept[2] = as_helm_writes(storage.kept[1], 2)
+
+    assert storage.begin(sheet()).action is Action.UPGRADE
+
+
+def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
+    mark = f"HelmRelease/shop/{'a' * 60}"
+    record = ReleaseRecord({"name": "web", "version": 1}, {}, {book.UNIT: mark, book.KEY: "one"})
+
+    again = read_record(secret_of(record, "shop", now=NOW))
+
+    assert again.notes == record.notes
+    assert as_helm_writes(record, 1).notes == {book.KEY: "one"}
+
+
 def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:
     noise = random.Random(1).randbytes(MOST)
     content: dict[str, Json] = {"name": "web", "version": 1, "chart": noise.hex()}

@@ -39,7 +39,7 @@ from tidegate.dialect.flux.status import (
     inventory_of,
     waiting_status,
 )
-from tidegate.dialect.helm.book import ACTION, GOOD, newest
+from tidegate.dialect.helm.book import ACTION, GOOD, is_refused, newest
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
 from tidegate.dialect.times import go_duration, stamp
 from tidegate.model.account import Going, OwnStatus, Provenance, UnitAccount
@@ -79,23 +79,29 @@ def release_status(
     elif account.result == Result.PASSED:
         notes = _pass(account, terms, conditions, records)
         status = {key: one for key, one in status.items() if key not in _COUNTS}
-        status["observedGeneration"] = number(own, "metadata", "generation")
+        status |= _observed(own)
     elif account.is_kept and account.is_known:
         notes = _fail_to_correct(account, conditions, records)
     else:
         notes = _fail(account, terms, conditions, records)
         status |= _counts(account, terms)
+        # Nothing more comes of it by itself; who waits for it is to see that.
+        status |= _observed(own) if account.is_known and conditions.has(STALLED, "True") else {}
     digest = _artifact_of(records, sources)
     status |= {} if account.is_kept else _attempted(own, account, records, digest)
     status |= {
         "conditions": conditions.listed(),
-        "history": _history(records, mappings(own, "status", "history"), digest),
+        "history": _history(records, mappings(own, "status", "history"), digest, terms),
         "inventory": inventory_of(mapping(own, "status"), account),
     }
     return OwnStatus(status, notes)
 
 
 _COUNTS = frozenset({"failures", *FAILURES.values()})
+
+
+def _observed(own: Body) -> Body:
+    return {"observedGeneration": number(own, "metadata", "generation")}
 
 
 def _doing(
@@ -286,7 +292,9 @@ def _is_rollback(record: ReleaseRecord) -> bool:
     return text(record.content, "info", "description").startswith(ROLLED_BACK)
 
 
-def _history(records: Iterable[ReleaseRecord], known: Sequence[Body], digest: str) -> list[Json]:
+def _history(
+    records: Iterable[ReleaseRecord], known: Sequence[Body], digest: str, terms: ReleaseTerms
+) -> list[Json]:
     """Snapshots, the newest first, down to the last one before it that was well."""
     digests = {_short(told): told for told in (text(old, "ociDigest") for old in known) if told}
     digests |= {_short(digest): digest} if digest else {}
@@ -300,7 +308,7 @@ def _history(records: Iterable[ReleaseRecord], known: Sequence[Body], digest: st
     kept: list[Json] = []
     for one in ordered[:MOST_SNAPSHOTS]:
         kept.append(_snapshot(one, digests.get(one.chart[1].rpartition("+")[2], "")))
-        if len(kept) > 1 and one.status in GOOD:
+        if len(kept) > 1 and one.status in GOOD and not is_refused(one, terms):
             break
     return kept
 

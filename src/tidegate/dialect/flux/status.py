@@ -49,10 +49,11 @@ class FluxConditions:
         self._order = order
         self._generation = number(own, "metadata", "generation")
         known = mappings(own, "status", "conditions")
-        self._all: dict[str, Body] = {text(one, "type"): one for one in known}
+        self._before: dict[str, Body] = {text(one, "type"): one for one in known}
+        self._all = {**self._before}
 
     def set(self, name: str, status: str, reason: str, message: str) -> None:
-        known = self._all.get(name, {})
+        known = self._before.get(name, {})
         cut = message.encode()
         if len(cut) > LONGEST:
             message = cut[: LONGEST - 3].decode(errors="ignore") + "..."

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tidegate.dialect.helm.hooks import is_tested
-from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, notes_of
 from tidegate.dialect.times import stamp
 from tidegate.documents import read
 from tidegate.errors import DocumentError
@@ -37,7 +37,7 @@ ACTION = "tidegate.dev/action"
 RENDERED = "tidegate.dev/rendered-as"
 INTO = "tidegate.dev/release-namespace"
 TESTED = "tidegate.dev/tests"
-"""Annotations of records that are ours: whose, of what, by which action, and as which revision
+"""Notes of records that are ours: whose, of what, by which action, and as which revision
 where that is another one: what was rolled back to was rendered then; for which namespace, and how
 its tests went.
 """
@@ -114,8 +114,8 @@ class Former(msgspec.Struct, frozen=True, order=True):
 
 def former_of(body: dict[str, Json]) -> Former | None:
     """What a record of ours tells of its release; None: it is nobody's, or uninstalled."""
-    labels, notes = mapping(body, "metadata", "labels"), mapping(body, "metadata", "annotations")
-    mark, into = text(notes, UNIT), text(notes, INTO)
+    labels, notes = mapping(body, "metadata", "labels"), notes_of(mapping(body, "metadata"))
+    mark, into = notes.get(UNIT, ""), notes.get(INTO, "")
     if not (mark and into) or text(labels, "status") == ReleaseStatus.UNINSTALLED:
         return None
     return Former(mark, text(body, "metadata", "namespace"), text(labels, "name"), into)
@@ -136,9 +136,9 @@ def own_records(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> list[R
 
 
 def known_release(
-    labels: Mapping[str, Json], notes: Mapping[str, Json], terms: ReleaseTerms
+    labels: Mapping[str, Json], notes: Mapping[str, str], terms: ReleaseTerms
 ) -> KnownRelease | None:
-    """What the labels and annotations of a record tell; None: it is of another release."""
+    """What the labels and notes of a record tell; None: it is of another release."""
     status, action = str(labels.get("status")), notes.get(ACTION)
     number, rendered = int(str(labels.get("version"))), str(notes.get(RENDERED, ""))
     if notes.get(INTO, terms.namespace) != terms.namespace and status not in ENDED:

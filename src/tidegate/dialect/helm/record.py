@@ -20,6 +20,7 @@ import msgspec
 from tidegate.errors import DialectError, Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.patterns import late
 from tidegate.model.reading import mapping, number, text
 
 Body = dict[str, Json]
@@ -31,6 +32,9 @@ OWNER = ("owner", "helm")
 OWNED = "=".join(OWNER)
 SYSTEM = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 """Labels that are Helm's own; others are the user's, and stay."""
+NOTES = "tidegate.dev/"
+NOTED = "tidegate.dev/revision"
+"""What we note of a revision begins so; as labels, with the revision that they are about."""
 MOST = 1024 * 1024
 """How many bytes a Secret can hold."""
 MOST_READ = 64 * MOST
@@ -61,6 +65,8 @@ PENDING = frozenset(
 )
 """Somebody is at work, or was when it died: Helm begins nothing while a revision is pending."""
 _STATUSES = {one.value: one for one in ReleaseStatus}
+_SLASH = "__"
+_LABEL = late(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 class ReleaseRecord(msgspec.Struct, frozen=True):
@@ -185,6 +191,7 @@ def secret_of(record: ReleaseRecord, storage: str, *, now: Ms, version: str = ""
         times["modifiedAt"] = moment
     labels: dict[str, Json] = {
         **record.labels,
+        **_as_labels(record),
         **times,
         "name": record.name,
         OWNER[0]: OWNER[1],
@@ -218,9 +225,32 @@ def read_record(body: Body) -> ReleaseRecord:
     except ValueError:
         packed = b""
     labels = {key: str(one) for key, one in mapping(metadata, "labels").items()}
+    theirs = (key for key in labels if key not in SYSTEM and not key.startswith(NOTES))
     return ReleaseRecord(
         content=unpack(packed, where),
-        labels={key: one for key, one in labels.items() if key not in SYSTEM},
-        notes={key: str(one) for key, one in mapping(metadata, "annotations").items()},
+        labels={key: labels[key] for key in theirs},
+        notes=notes_of(metadata),
         created=labels.get("createdAt", ""),
     )
+
+
+def notes_of(metadata: Body) -> dict[str, str]:
+    """What is noted of a revision, by what its Secret says of itself.
+
+    When Helm writes a record anew, as `helm test` does, it drops annotations and keeps labels; it
+    also copies those to the next revision, which they say nothing about.
+    """
+    labels = mapping(metadata, "labels")
+    notes = {key: str(one) for key, one in mapping(metadata, "annotations").items()}
+    if any(key.startswith(NOTES) for key in notes) or labels.get(NOTED) != labels.get("version"):
+        return notes
+    kept = (key for key in labels if key.startswith(NOTES) and key != NOTED)
+    return notes | {key: str(labels[key]).replace(_SLASH, "/") for key in kept}
+
+
+def _as_labels(record: ReleaseRecord) -> dict[str, str]:
+    """The notes that can be labels: names of units have slashes, and may be too long."""
+    words = {key: one.replace("/", _SLASH) for key, one in record.notes.items()}
+    ours = (key for key in words if key.startswith(NOTES) and _LABEL.fullmatch(words[key]))
+    noted = {key: words[key] for key in ours}
+    return {**noted, NOTED: str(record.number)} if noted else {}

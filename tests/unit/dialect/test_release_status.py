@@ -1,16 +1,17 @@
-"""What a HelmRelease says where drift could not be put back."""
+"""What a HelmRelease says where drift could not be put back, and when nothing is new."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tidegate.dialect.flux.release_status import release_status
+from tidegate.dialect.helm import book
 from tidegate.dialect.helm.record import ReleaseRecord, secret_of
 from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Result
-from tidegate.model.ledger import DriftMode, ReleaseTerms
-from tidegate.model.moment import Ms
+from tidegate.model.ledger import DriftMode, ReleaseTerms, TrialTerms
+from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mappings, text
 from tidegate.model.unit import UnitId
@@ -63,3 +64,25 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
         "ConfigMap shop/web: it is frozen"
     )
     assert "upgradeFailures" not in said.status
+
+
+def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:
+    record = ReleaseRecord(DEPLOYED, notes={book.TESTED: book.FIT})
+    account = UnitAccount(
+        unit=UnitId("HelmRelease", "", "shop", "web"),
+        going=Going.ENDED,
+        now=Ms(0),
+        begun=Ms(0),
+        operated=True,
+        result=Result.PASSED,
+        release=ReleaseTerms("web", "shop", "shop", test=TrialTerms(runs=True)),
+        entries=(msgspec.json.encode(secret_of(record, "shop", now=Ms(0))),),
+    )
+    first = release_status({}, account, ())
+    assert first is not None
+
+    later = msgspec.structs.replace(account, now=Ms(MINUTE), operated=False)
+    second = release_status({"status": first.status}, later, ())
+
+    assert second is not None
+    assert second.status == first.status

@@ -1,0 +1,126 @@
+"""A release in a namespace of a real cluster, `tidegate` for it, and helm 3 and 4 beside us."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from plane import ControlPlane
+from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.releases import ChartRepository, a_shop, helm_release
+from tests.fakes.repositories import Body
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, part, text
+
+VERSIONS = (VERSION_3, VERSION)
+FAILS = {"test.tidegate.dev/outcome": "fail"}
+Revision = tuple[int, str, str]
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseHarbour:
+    """A repository with a release, a namespace for it, and helm beside us: 4, unless told."""
+
+    plane: ControlPlane
+    folder: Path
+    shop: ChartRepository
+    version: str = VERSION
+
+    @classmethod
+    def open(cls, plane: ControlPlane, folder: Path, version: str = VERSION) -> ReleaseHarbour:
+        home = f"released-{next(_numbers)}"
+        kubectl(plane.kubeconfig("admin"), "create", "namespace", home)
+        return cls(plane, folder, a_shop(folder / "repository", home), version)
+
+    @property
+    def config(self) -> Path:
+        return self.plane.kubeconfig("admin")
+
+    @property
+    def home(self) -> str:
+        return self.shop.home
+
+    @property
+    def chart(self) -> str:
+        return str(self.shop.root / "chart")
+
+    async def tidegate(self, verb: str = "sync", *more: str, fails: bool = False) -> Ran:
+        words = (self.shop.root, "--kubeconfig", self.config, "--timeout", "100s")
+        ran = await Tidegate(self.folder).run(verb, "--yes", *words, *more)
+        assert (ran.code != 0) is fails, ran.stdout + ran.stderr
+        return ran
+
+    async def operations(self) -> set[str]:
+        """What `plan` says of the objects of the release that are no hooks."""
+        words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
+        objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
+        return {one["operation"] for one in objects if not one["hook"]}
+
+    def words(self, *words: str, home: str = "") -> tuple[str, ...]:
+        """For helm, in the namespace of the release or another."""
+        return (*words, "--namespace", home or self.home, "--kubeconfig", str(self.config))
+
+    def helm(self, *words: str, version: str = "", home: str = "") -> str:
+        helm, told = find_helm(version or self.version), self.words(*words, home=home)
+        ended = run_helm(helm, *told, home=self.folder)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def told(self, *words: str, version: str = "") -> Json:
+        found: Json = json.loads(self.helm(*words, "-o", "json", version=version))
+        return found
+
+    def history(self, version: str = "") -> list[Revision]:
+        """Revision, status and description, the first one first."""
+        found = self.told("history", "web", version=version)
+        assert isinstance(found, list)
+        return [
+            (int(str(part(one, "revision"))), text(one, "status"), text(one, "description"))
+            for one in found
+        ]
+
+    def stands(self) -> list[tuple[int, str]]:
+        """Revision and status, in the eyes of both."""
+        three, four = ([one[:2] for one in self.history(version)] for version in VERSIONS)
+        assert three == four
+        return four
+
+    def listed(self) -> list[tuple[str, str, str, str]]:
+        """Name, revision, status and chart of all releases of the namespace."""
+        found = json.loads(self.helm("list", "-o", "json"))
+        return [(one["name"], one["revision"], one["status"], one["chart"]) for one in found]
+
+    def phases(self, version: str = "") -> dict[str, str]:
+        """How the hooks of the last revision went, by their names."""
+        hooks = mappings(self.told("status", "web", version=version), "hooks")
+        return {text(one, "name"): text(one, "last_run", "phase") for one in hooks}
+
+    def kubectl(self, *words: str) -> str:
+        return kubectl(self.config, *words, "-n", self.home)
+
+    def body(self, kind: str, name: str) -> Body:
+        found: Body = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        return found
+
+    def give_own(self) -> None:
+        """Have the HelmRelease itself there: nobody in the repository applies it."""
+        kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.home)))
+
+    def own(self) -> Body:
+        """The HelmRelease, where it is served."""
+        return self.body("helmrelease", "web")
+
+    def setting(self, name: str = "web") -> Json:
+        return mapping(self.body("configmap", name), "data")
+
+    def names(self) -> set[str]:
+        found = self.kubectl("get", "configmap", "-o", "name").split()
+        return {one.removeprefix("configmap/") for one in found} - {"kube-root-ca.crt"}
+
+    def records(self) -> list[str]:
+        return self.kubectl("get", "secret", "-l", "owner=helm", "-o", "name").split()
