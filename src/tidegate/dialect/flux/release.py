@@ -59,7 +59,6 @@ FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
-    "rollback.cleanupOnFail": "what a failed rollback has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }

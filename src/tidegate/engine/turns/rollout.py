@@ -36,6 +36,8 @@ class ItemState(StrEnum):
     GATING = "gating"
     PASSED = "passed"
     FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+    """It was made, and goes again: another one beside it is refused."""
 
 
 ENDED = {ItemState.PASSED: True, ItemState.FAILED: False}
