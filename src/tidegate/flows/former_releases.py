@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.dialect.helm.book import Former, former_of
+from tidegate.dialect.helm.belonging import Former, former_of
 from tidegate.dialect.helm.record import OWNED, SECRET
 from tidegate.errors import Place
 from tidegate.flows.ended_releases import ending_policy, plan_end
@@ -107,6 +107,10 @@ def _former(
                 terms, storage=one.storage, name=one.name, namespace=one.namespace
             )
             yield unit, before
+    for unit in units:
+        terms = unit.policy.release
+        if terms is not None and terms.former_chart:
+            yield unit, structs.replace(terms, chart=terms.former_chart)
 
 
 def _ending(unit: PlannedUnit, terms: ReleaseTerms) -> Unit:
@@ -155,6 +159,8 @@ def _half_seen(homes: Iterable[str], cluster: str) -> Finding:
 
 def _told(unit: PlannedUnit, before: ReleaseTerms) -> Finding:
     now = unit.policy.release or before
+    if now.former_chart == before.chart:
+        return _other_chart(unit, now)
     return Finding(
         code="flux.release-moved",
         severity=Severity.NOTE,
@@ -162,4 +168,15 @@ def _told(unit: PlannedUnit, before: ReleaseTerms) -> Finding:
         f" in `{before.storage}`, and is `{now.namespace}/{now.name}` in `{now.storage}` now: the"
         " former one is uninstalled, and the new one installed",
         why="Helm knows a release by its name and namespaces, and helm-controller does the same",
+    )
+
+
+def _other_chart(unit: PlannedUnit, now: ReleaseTerms) -> Finding:
+    return Finding(
+        code="flux.release-moved",
+        severity=Severity.NOTE,
+        sentence=f"`{unit.id}` was a release of the chart `{now.former_chart}`, and is one of"
+        f" `{now.chart}` now: the former one is uninstalled, and the new one installed",
+        why="helm-controller takes a chart of another name for another release",
+        fix="`upgrade.chartNameChangeStrategy: InPlaceUpdate` upgrades it where it is",
     )

@@ -167,11 +167,16 @@ def _acting(member: Member) -> Policy:
     What others may change of a release is theirs until it is another revision.
     """
     policy, rendered = member.unit.policy, member.rendered
-    known = rendered.release if isinstance(rendered, Rendered) else None
-    if policy.release is None or known is None:
+    revised = rendered.revised if isinstance(rendered, Rendered) else None
+    if policy.release is None or revised is None:
         return policy
-    action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
-    acting = act(policy, msgspec.structs.replace(policy.release, action=action))
+    terms = msgspec.structs.replace(
+        policy.release,
+        action=Action.UPGRADE if revised.release.is_upgrade else Action.INSTALL,
+        chart=revised.chart,
+        former_chart=revised.former,
+    )
+    acting = act(policy, terms)
     ignores = policy.release.ignores
     if not ignores or not is_kept(member):
         return acting

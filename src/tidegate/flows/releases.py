@@ -32,7 +32,7 @@ from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart, inside_chart
-from tidegate.flows.rendering.outcome import attempt_all, raise_all
+from tidegate.flows.rendering.outcome import RevisedRelease, attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
@@ -48,7 +48,6 @@ from tidegate.model.ledger import (
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
 from tidegate.model.plan import Fragment, Plan
-from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import ChartSheet, sheet_of
 from tidegate.world.calls import Verb, Write
@@ -219,22 +218,22 @@ async def make_releases(
     """
     terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
     wanted = {
-        one.manifests.unit.id: one.rendered
+        one.manifests.unit.id: (one.rendered, one.rendered.revised)
         for one in planned.read
-        if one.manifests.unit.id in terms and one.rendered.release is not None
+        if one.manifests.unit.id in terms and one.rendered.revised is not None
     }
     ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
         return ReleaseBooks(ending, describes=describes)
     async with Workshop(session.setting) as workshop:
         asked = {
-            name: _sheet(name, one, one.release, workshop if describes else None)
-            for name, one in wanted.items()
-            if one.release is not None and one.known is None
+            name: _sheet(name, one, revised, workshop if describes else None)
+            for name, (one, revised) in wanted.items()
+            if revised.known is None
         }
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))
-    keys = {name: one.key for name, one in wanted.items()}
+    keys = {name: revised.key for name, (_, revised) in wanted.items()}
     mine = {name: terms[name] for name in wanted}
     return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, describes)
 
@@ -267,12 +266,12 @@ async def histories_of(plan: Plan, session: Session) -> tuple[ReleaseHistory, ..
 
 
 async def _sheet(
-    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop | None
+    unit: UnitId, rendered: Rendered, revised: RevisedRelease, workshop: Workshop | None
 ) -> ReleaseSheet:
-    labels = origin_labels(unit)
+    labels, release = origin_labels(unit), revised.release
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
         for one in (inside_chart(each, release) for each in rendered.documents)
     ]
     described = UNDESCRIBED if workshop is None else await describe_chart(release, workshop)
-    return sheet_of(rendered.key, described, documents)
+    return sheet_of(revised.key, described, documents)

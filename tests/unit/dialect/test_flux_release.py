@@ -221,7 +221,6 @@ def test_post_renderers_may_spare_hooks() -> None:
     [
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
-        ("rollback: {cleanupOnFail: true}", "spec.rollback.cleanupOnFail"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
     ],
 )

@@ -50,6 +50,9 @@ STRATEGIES = ("combined", NO_HOOKS, "separate")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
+IN_PLACE = "InPlaceUpdate"
+NAME_CHANGES = ("Reinstall", IN_PLACE)
+"""What becomes of a release whose chart has another name by now."""
 PROPAGATIONS = ("background", "foreground", "orphan")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
@@ -89,6 +92,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         test=_tests(spec),
         drift=_drift(spec),
         ignores=tuple(read_ignores(spec.part("driftDetection"))),
+        renews=_renews(spec),
     )
     unit = Unit(
         id=own,
@@ -206,6 +210,11 @@ def _tests(spec: Part) -> TrialTerms:
 def _drift(spec: Part) -> DriftMode:
     said, usual = spec.part("driftDetection"), DriftMode.DISABLED
     return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
+
+
+def _renews(spec: Part) -> bool:
+    said = spec.part("upgrade").text("chartNameChangeStrategy", among=NAME_CHANGES)
+    return said != IN_PLACE
 
 
 def _propagation(spec: Part) -> str:

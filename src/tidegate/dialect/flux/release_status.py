@@ -39,7 +39,8 @@ from tidegate.dialect.flux.status import (
     inventory_of,
     waiting_status,
 )
-from tidegate.dialect.helm.book import ACTION, GOOD, newest
+from tidegate.dialect.helm.belonging import ACTION, newest
+from tidegate.dialect.helm.book import GOOD
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
 from tidegate.dialect.times import go_duration, stamp
 from tidegate.model.account import Going, OwnStatus, Provenance, UnitAccount
