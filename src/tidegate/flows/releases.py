@@ -28,6 +28,7 @@ from tidegate.dialect.tracking import origin_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.ended_releases import read_records
+from tidegate.flows.late_lookups import SoughtObjects
 from tidegate.flows.planning import Planned
 from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
 from tidegate.flows.rendering import Rendered
@@ -67,6 +68,8 @@ class ReleaseBooks(msgspec.Struct):
     sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
     formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
     """Of those that end, what units were before: the unit of each."""
+    sought: Mapping[UnitId, SoughtObjects] = msgspec.field(default_factory=dict)
+    """What the templates of those looked up that are about to be released."""
     describes: bool = True
     """Records hold charts as well."""
     hear: Callable[[Fragment], None] | None = None
@@ -75,7 +78,7 @@ class ReleaseBooks(msgspec.Struct):
     def take(self, newer: ReleaseBooks) -> None:
         """Go on with what was rendered since: each try of a release is another revision."""
         self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
-        self.formers = newer.formers
+        self.formers, self.sought = newer.formers, newer.sought
 
     def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
@@ -221,10 +224,16 @@ async def make_releases(
         one.manifests.unit.id: (one.rendered, one.rendered.revised)
         for one in planned.read
         if one.manifests.unit.id in terms and one.rendered.revised is not None
+        if one.rendered.unmet is None
+    }
+    sought = {
+        one.manifests.unit.id: SoughtObjects(one.manifests.unit, looked_up, one.rendered.unmet)
+        for one in planned.read
+        if (looked_up := one.rendered.looked_up)
     }
     ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
-        return ReleaseBooks(ending, describes=describes)
+        return ReleaseBooks(ending, sought=sought, describes=describes)
     async with Workshop(session.setting) as workshop:
         asked = {
             name: _sheet(name, one, revised, workshop if describes else None)
@@ -235,7 +244,7 @@ async def make_releases(
     raise_all(tuple(errors.values()))
     keys = {name: revised.key for name, (_, revised) in wanted.items()}
     mine = {name: terms[name] for name in wanted}
-    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, describes)
+    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, sought, describes)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:

@@ -114,6 +114,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `release`: the Helm release that it is. `drift`: what becomes of what others have changed, where
     that is all there is to do; None: it is rolled out as any other. `asks_late`: what it brings
     hangs on what lives when its turn comes, and is asked again then, and before everything ends.
+    `asks_first`: the same, before its first step alone.
     """
 
     semantics: Semantics = TIDEGATE
@@ -154,6 +155,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instance_label: str = ""
     release: ReleaseTerms | None = None
     asks_late: bool = False
+    asks_first: bool = False
     labels_only: bool = False
     farewell: Propagation | None = None
     drift: DriftMode | None = None

@@ -10,9 +10,9 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import TidegateError
+from tidegate.errors import RenderError, TidegateError
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.release import Release
+from tidegate.model.release import LookedUp, Release
 from tidegate.model.source import Revision
 
 Key = TypeVar("Key")
@@ -56,7 +56,8 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
     the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `revised`: the
-    chart with its values, where it is one that its unit keeps records of.
+    chart with its values, where it is one that its unit keeps records of. `unmet`: why it cannot be
+    rendered before what its templates look up is there.
     """
 
     documents: tuple[Document, ...]
@@ -69,6 +70,14 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     built: tuple[BuiltTree, ...] = ()
     bases: tuple[str, ...] = ()
     revised: RevisedRelease | None = None
+    unmet: RenderError | None = None
+
+    @property
+    def looked_up(self) -> Mapping[str, LookedUp]:
+        """What its templates found, where it is about to be released: it may be another by then."""
+        revised = self.revised
+        is_due = revised is not None and revised.known is None
+        return revised.release.lookups or {} if revised is not None and is_due else {}
 
     @property
     def is_deployed(self) -> bool:

@@ -205,6 +205,8 @@ async def _render_release(
     )
     if rendered.is_unread:
         return rendered
+    if rendered.unmet is not None:
+        return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
     if asked.lookups and revised.known is not None:
         rendered = await as_recorded(rendered, asked, revised.known, around.unit, workshop.setting)
     else:
