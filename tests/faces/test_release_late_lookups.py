@@ -161,6 +161,21 @@ def test_what_nobody_brings_is_a_fault_before_anything_is_written(
     assert sandbox.deeds()[before:] == []
 
 
+def test_what_is_deployed_needs_what_it_looked_up_no_more(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+    sandbox.sync(shop.root)
+    Repository(shop.root).put("base/all.yaml", namespace("sea"))
+
+    first, again = sandbox.sync(shop.root), sandbox.sync(shop.root)
+
+    assert (first.code, again.code) == (0, 0), first.stderr + again.stderr
+    assert "base" not in sandbox.all(CONFIG_MAP, "sea")
+    assert seen(sandbox) == {"to": "the truth"}
+    assert stands(sandbox) == [(1, "deployed")]
+
+
 def test_what_does_not_come_in_time_fails_the_release_and_nobody_else(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:

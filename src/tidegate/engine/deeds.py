@@ -330,6 +330,7 @@ class Deeds:
                 became = written(live, before=None, status="")
                 self._hear(words.Wrote(command.step, command.spot, became))
             case Done() | Missing():
+                self._site.outlook.deleted(command.spot, command.uid)
                 self._hear(words.Wrote(command.step, command.spot, None))
             case _:
                 self._hear(words.Wrote(command.step, command.spot, trouble_of(outcome)))

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 
 import msgspec
 
-from tidegate.dialect.helm.belonging import chart_of, known_release
+from tidegate.dialect.helm.belonging import as_recorded, known_release
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
@@ -54,10 +54,9 @@ class ClusterReleases:
         read = (_read(one, terms) for one in records)
         told = [one for one in read if one is not None]
         last = max(told, key=lambda one: one.number, default=None)
-        if last is None or last.chart or last.is_gone or not terms.renews:
+        if last is None or last.key or last.is_gone:
             return last
-        record = await self._record(unit, terms, last)
-        return msgspec.structs.replace(last, chart=chart_of(record))
+        return as_recorded(last, await self._record(unit, terms, last), terms)
 
     async def manifest(self, unit: Unit, known: KnownRelease) -> tuple[Document, ...]:
         """The objects of a revision, then its hooks; each from its template inside the chart."""

@@ -51,11 +51,22 @@ class Former(msgspec.Struct, frozen=True, order=True):
     namespace: str
 
 
+def revision_of(body: dict[str, Json]) -> int:
+    """The number of a revision, by the labels of its Secret."""
+    told = text(body, "metadata", "labels", "version")
+    return int(told) if told.isdecimal() else 0
+
+
+def is_ended(body: dict[str, Json]) -> bool:
+    """Whether a revision says that its release is uninstalled, by the labels of its Secret."""
+    return text(body, "metadata", "labels", "status") in ENDED
+
+
 def former_of(body: dict[str, Json]) -> Former | None:
-    """What a record of ours tells of its release; None: it is nobody's, or uninstalled."""
+    """What a record of ours tells of its release; None: it is nobody's."""
     labels, notes = mapping(body, "metadata", "labels"), mapping(body, "metadata", "annotations")
     mark, into = text(notes, UNIT), text(notes, INTO)
-    if not (mark and into) or text(labels, "status") == ReleaseStatus.UNINSTALLED:
+    if not (mark and into):
         return None
     return Former(mark, text(body, "metadata", "namespace"), text(labels, "name"), into)
 
@@ -107,6 +118,18 @@ def known_release(
         is_unfit=notes.get(TESTED) == UNFIT,
         chart=str(notes.get(CHART, "")),
     )
+
+
+def as_recorded(
+    known: KnownRelease, record: ReleaseRecord, terms: ReleaseTerms
+) -> KnownRelease | None:
+    """What is known of a release that somebody else has made, by the record itself.
+
+    None: it is of another release.
+    """
+    if record.namespace != terms.namespace:
+        return KnownRelease(known.number, is_gone=True) if terms.keeps_history else None
+    return msgspec.structs.replace(known, chart=chart_of(record))
 
 
 def objects_of(record: ReleaseRecord, namespace: str) -> Iterable[Ref]:

@@ -96,7 +96,8 @@ async def as_recorded(
     """The objects as the record has them, and the definitions of `crds/`, which it has not.
 
     Templates that look into the cluster come to something else there when their own release is
-    there: what they make only where it is absent would go. Helm does not render what is deployed.
+    there: what they make only where it is absent would go. Helm does not render what is deployed;
+    whether that could be rendered by now does not matter.
     """
     if setting.ask_manifest is None:
         return rendered
@@ -114,6 +115,8 @@ async def as_recorded(
     hidden = {name_of(one): paths for one, paths in pairs}
     return msgspec.structs.replace(
         rendered,
+        unmet=None,
+        notes=() if rendered.unmet is not None else rendered.notes,
         documents=documents,
         hidden=tuple(hidden.get(name_of(one), ()) for one in documents),
     )

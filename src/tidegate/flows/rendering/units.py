@@ -205,7 +205,7 @@ async def _render_release(
     )
     if rendered.is_unread:
         return rendered
-    if rendered.unmet is not None:
+    if rendered.unmet is not None and revised.known is None:
         return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
     if asked.lookups and revised.known is not None:
         rendered = await as_recorded(rendered, asked, revised.known, around.unit, workshop.setting)
