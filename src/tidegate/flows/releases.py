@@ -103,7 +103,8 @@ class ReleaseBooks(msgspec.Struct):
             for one in self._begin(unit, records, entering, Ms(0)).made:
                 pack(one.content)
         except DialectError as error:
-            return msgspec.structs.replace(entering, problem=error.problem)
+            told = f"{error.problem}; {error.hint}" if error.hint else error.problem
+            return msgspec.structs.replace(entering, problem=told)
         return entering
 
     def remedy(

@@ -50,6 +50,7 @@ STRATEGIES = ("combined", NO_HOOKS, "separate")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
+APPLIES = ("auto", "enabled", "disabled")
 IN_PLACE = "InPlaceUpdate"
 NAME_CHANGES = ("Reinstall", IN_PLACE)
 """What becomes of a release whose chart has another name by now."""
@@ -106,7 +107,18 @@ def read_release(document: Document, namespace: str) -> Declared:
     )
     spec.span("interval", needed=True)
     spec.tell_unplayed(UNPLAYED, USUAL)
+    _tell_of_applying(spec)
     return Declared(units=(unit,), findings=resource.findings)
+
+
+def _tell_of_applying(spec: Part) -> None:
+    """What is said of how objects are written, and comes to nothing here or anywhere."""
+    for name in ("upgrade", "rollback"):
+        said = spec.part(name)
+        if said.text("serverSideApply", among=APPLIES) == APPLIES[-1]:
+            said.tell_difference("serverSideApply", UNPLAYED["install.serverSideApply"])
+    if spec.part("rollback").flag("recreate"):
+        spec.part("rollback").tell_ignored(("recreate",), "Helm 4 knows it no more")
 
 
 def release_name(spec: Part, name: str) -> str:
