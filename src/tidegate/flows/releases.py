@@ -30,7 +30,14 @@ from tidegate.errors import DialectError
 from tidegate.flows.ended_releases import read_records
 from tidegate.flows.late_lookups import SoughtObjects
 from tidegate.flows.planning import Planned
-from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
+from tidegate.flows.remedies import (
+    clean_up,
+    record_text,
+    roll_back,
+    sheet_text,
+    uninstall,
+    untried,
+)
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart, inside_chart
 from tidegate.flows.rendering.outcome import RevisedRelease, attempt_all, raise_all
@@ -126,7 +133,7 @@ class ReleaseBooks(msgspec.Struct):
             return clean_up(failing, terms) if terms.acting.cleans else None
         if remedy is Action.ROLLBACK:
             target = book.rollback_target(records, entering.number, terms)
-            return None if target is None else roll_back(failing, terms, target)
+            return untried(failing) if target is None else roll_back(failing, terms, target)
         sheet = self.sheets.get(failing.unit.id)
         mine = next((one for one in records if one.number == entering.number), None)
         if sheet is not None:
