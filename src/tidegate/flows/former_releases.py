@@ -42,7 +42,11 @@ PAGE = 500
 
 async def with_ends(planned: Planned, session: Session) -> Planned:
     """The plan with the ends of all that Git has no more: units, and what releases were before."""
-    planned = await with_orphans(planned, session)
+    return await with_formers(await with_orphans(planned, session), session)
+
+
+async def with_formers(planned: Planned, session: Session) -> Planned:
+    """The plan with the ends of what its releases were before."""
     released = [unit for unit in planned.plan.units if unit.policy.release is not None]
     plan, findings = planned.plan, list(planned.findings)
     leaving, formers = list(planned.leaving), dict[UnitId, UnitId]()
