@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox, definition
-from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map, records, stands
+from tests.fakes.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    config_map,
+    helm_release,
+    records,
+    stands,
+)
 from tests.fakes.repositories import Body, Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json, Kind
@@ -71,6 +78,26 @@ def test_a_release_sees_what_came_before_it_in_the_same_rollout(
     assert "the truth" in records(sandbox)[0].manifest
     again = sandbox.sync(shop.root)
     assert (again.code, stands(sandbox)) == (0, [(1, "deployed")])
+
+
+def test_releases_that_look_at_each_other_come_one_after_another(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The second needs what the first makes of what came before that."""
+    found = """'{{ (lookup "v1" "ConfigMap" .Values.from .Values.what).data.to }}'"""
+    shop.put("templates/seen.yaml", config_map("{{ .Values.into }}", to=found))
+    first = helm_release("shop", values={"from": "sea", "what": "base", "into": "seen"})
+    then = helm_release("shop", values={"from": "shop", "what": "seen", "into": "again"})
+    then["metadata"] = {"name": "then", "namespace": "shop"}
+    then["spec"] = {**mapping(then, "spec"), "dependsOn": [{"name": "web"}]}
+    Repository(shop.root).put("apps/release.yaml", namespace("shop"), first, then)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert [text(settings[one], "data", "to") for one in ("seen", "again")] == ["the truth"] * 2
+    assert stands(sandbox) == [(1, "deployed"), (1, "deployed")]
 
 
 def test_an_upgrade_sees_what_was_changed_before_it(

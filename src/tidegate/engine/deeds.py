@@ -40,8 +40,6 @@ from tidegate.world.facts import (
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
 LOST = words.Trouble("Overtaken", "another rollout has the unit now")
-
-
 SCHEMA_WITHIN = Ms(3_000)
 SCHEMA_AGAIN = Ms(200)
 """A server takes a moment to read a definition that was changed."""

@@ -8,7 +8,7 @@ fault as any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -39,7 +39,7 @@ class _Coming(msgspec.Struct, frozen=True):
 
 
 async def settle_lookups(
-    reading: ReadUnits, members: Iterable[Member], session: Session, *, can_wait: bool
+    reading: ReadUnits, members: Sequence[Member], session: Session, *, can_wait: bool
 ) -> list[Finding]:
     """What is to be said of releases that look up what is not there yet.
 
@@ -49,19 +49,75 @@ async def settle_lookups(
     if not asking:
         return []
     coming, findings = [*_coming(reading.read, session)], list[Finding]()
-    by_id = {one.unit.id: one for one in members}
+    unknown: dict[UnitId, Read] = {}
     for one in asking:
         unit = one.manifests.unit
         place = session.place_of(unit.destination.cluster)
         plurals = {served.kind: served.plural for served in await session.kinds(place)}
         met = [*_met(one, coming, plurals)]
         if met:
-            findings.append(_later(unit, met))
+            findings.append(_later(unit, _named(met)))
         if one.rendered.unmet is not None and not (met and can_wait):
-            reading.read.remove(one)
-            reading.faulty[unit.id] = by_id[unit.id]
-            findings += faults_of(unit, [one.rendered.unmet])
+            unknown[unit.id] = one
+    findings += _await_unknown(members, reading, unknown) if can_wait else ()
+    by_id = {one.unit.id: one for one in members}
+    for name, one in unknown.items():
+        reading.read.remove(one)
+        reading.faulty[name] = by_id[name]
+        if one.rendered.unmet is not None:
+            findings += faults_of(one.manifests.unit, [one.rendered.unmet])
     return findings
+
+
+def _await_unknown(
+    members: Sequence[Member], reading: ReadUnits, unknown: dict[UnitId, Read]
+) -> Iterator[Finding]:
+    """Take those out that wait for units of which nothing is known yet: these may bring it."""
+    ahead = _Ahead([one.unit for one in members])
+    pending = {one.manifests.unit.id for one in reading.read if one.rendered.unmet is not None}
+    pending -= unknown.keys()
+    found = True
+    while found:
+        found = False
+        for name in [*unknown]:
+            before = pending & ahead.of(name)
+            if before:
+                found = True
+                pending.add(name)
+                unit = unknown.pop(name).manifests.unit
+                yield _later(
+                    unit, "what may come with " + ", ".join(f"`{it}`" for it in sorted(before))
+                )
+
+
+class _Ahead:
+    """Which units come before which: what they or their parents depend on, and its children."""
+
+    def __init__(self, units: list[Unit]) -> None:
+        self._units = {one.id: one for one in units}
+        self._children: dict[UnitId, list[UnitId]] = {}
+        for one in units:
+            if one.parent is not None:
+                self._children.setdefault(one.parent, []).append(one.id)
+
+    def of(self, name: UnitId) -> set[UnitId]:
+        found: set[UnitId] = set()
+        left = [*self._waited(name)]
+        while left:
+            one = left.pop()
+            if one not in found:
+                found.add(one)
+                left += [*self._waited(one), *self._children.get(one, ())]
+        return found
+
+    def _waited(self, name: UnitId) -> Iterator[UnitId]:
+        """What a unit depends on, and whoever brings it."""
+        above: UnitId | None = name
+        seen: set[UnitId] = set()
+        while above in self._units and above not in seen:
+            seen.add(above)
+            yield from (it.unit for it in self._units[above].dependencies if it.unit is not None)
+            above = self._units[above].parent
 
 
 def _may_gain(answer: LookedUp) -> bool:
@@ -109,14 +165,17 @@ def _fits(ref: Ref, wanted: LookupPath, plurals: dict[Kind, str]) -> bool:
     return wanted.namespace in {"", ref.namespace}
 
 
-def _later(unit: Unit, met: list[_Coming]) -> Finding:
+def _named(met: list[_Coming]) -> str:
     named = ", ".join(f"{one.ref} (`{one.unit}`)" for one in met[:MOST_NAMED])
     more = f" and {len(met) - MOST_NAMED} more" if len(met) > MOST_NAMED else ""
+    return f"{named}{more}, which others bring"
+
+
+def _later(unit: Unit, what: str) -> Finding:
     return Finding(
         code=LATE,
         severity=Severity.NOTE,
-        sentence=f"what `{unit.id}` comes to is known when its turn comes: it looks up {named}"
-        f"{more}, which others bring",
+        sentence=f"what `{unit.id}` comes to is known when its turn comes: it looks up {what}",
         where=unit.where or Place(f"unit {unit.id}"),
         why="`sync` and `simulate` ask again then, and go on with what the chart comes to",
         fix="have it wait for them, where it does not: what is not there yet is not found",
