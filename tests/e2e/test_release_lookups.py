@@ -10,13 +10,15 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
+from tests.fakes.repositories import Body, Repository, git_repository, kustomization
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import part
+from tidegate.model.reading import mapping, part
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
 
 HOME = "looked-up"
+SECRET: Body = {"apiVersion": "v1", "kind": "Secret"}
 
 
 async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
@@ -56,3 +58,40 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
     said = first.stdout + first.stderr + again.stdout + again.stderr
     assert "hunter2" not in said
     assert "aHVudGVyMi" not in said
+
+
+async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    """It cannot be rendered before; then the chart has another name, and is installed anew."""
+    config, home = plane.kubeconfig("admin"), f"{HOME}-later"
+    kubectl(config, "create", "namespace", home)
+    shop = ChartRepository(tmp_path / "repository", home, file="apps/release.yaml")
+    base, apps = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
+    apps["spec"] = {**mapping(apps, "spec"), "dependsOn": [{"name": "base"}]}
+    made = Repository(shop.root)
+    made.put("clusters/main/all.yaml", git_repository(), base, apps)
+    metadata: Json = {"name": "token", "namespace": home}
+    data: Json = {"word": "c2VlbiBpbiB0aW1l"}
+    made.put("base/all.yaml", {**SECRET, "metadata": metadata, "data": data})
+    found = f"""'{{{{ (lookup "v1" "Secret" "{home}" "token").data.word | b64dec }}}}'"""
+    revision = "'{{ .Release.Revision }} {{ .Chart.Name }}'"
+    shop.put("templates/seen.yaml", config_map("seen", word=found, as_is=revision))
+
+    async def sync() -> Json:
+        words = ("--yes", "--kubeconfig", config, "--timeout", "100s")
+        ran = await Tidegate(tmp_path).run("sync", shop.root, *words)
+        assert ran.code == 0, ran.stdout + ran.stderr
+        assert "seen in time" not in ran.stdout + ran.stderr
+        told = kubectl(config, "get", "configmap", "seen", "-n", home, "-o", "json")
+        return part(json.loads(told), "data")
+
+    first = await sync()
+    shop.chart = "till"
+    shop.release()
+    then = await sync()
+
+    assert first == {"word": "seen in time", "as_is": "1 shop"}
+    assert then == {"word": "seen in time", "as_is": "1 till"}
+    names = kubectl(config, "get", "secret", "-n", home, "-o", "name").split()
+    assert sorted(names) == ["secret/sh.helm.release.v1.web.v1", "secret/token"]

@@ -182,6 +182,26 @@ def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
     assert stands(sandbox) == [(1, "uninstalled"), (2, "deployed")]
 
 
+def test_behind_a_history_of_several_revisions_that_is_kept_the_new_release_stays(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.put(namespace("quay"))
+    shop.release(uninstall={"keepHistory": True})
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    shop.release(targetNamespace="quay", releaseName="web")
+    moved = sandbox.sync(shop.root)
+    assert moved.code == 0, moved.stdout + moved.stderr
+    before = len(sandbox.deeds())
+
+    again = sandbox.sync(shop.root)
+
+    assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
+    assert deeds_since(sandbox, before) == []
+    assert stands(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
+
+
 def test_of_a_release_whose_objects_are_gone_the_records_go(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:

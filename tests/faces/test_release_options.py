@@ -17,7 +17,7 @@ from tests.fakes.releases import (
     release_sandbox,
     stands,
 )
-from tests.fakes.repositories import deployment
+from tests.fakes.repositories import deployment, namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import MINUTE
@@ -59,6 +59,56 @@ def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
     settings = sandbox.all(CONFIG_MAP, "shop")
     assert text(settings["web"], "data", "to") == "two"
     assert ("more" in settings) is not cleans
+
+
+LATE = "apiVersion: v1\nkind: Service\nmetadata: {name: late}\nspec: {ports: [{port: 80}]}\n"
+TAKEN_BACK: Json = {"remediation": {"remediateLastFailure": True}}
+
+
+@pytest.mark.parametrize("cleans", [True, False])
+def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository, *, cleans: bool
+) -> None:
+    """The upgrade takes two objects away; the second is refused when both are to come back."""
+    (home := tmp_path / "home").mkdir()
+    second: Json = {"verb": "apply", "kind": "Service", "name": "late"}
+    fault: Json = {"effect": "conflict", "when": second, "every": 2}
+    cluster = KeptSandbox.make(
+        home, monkeypatch, namespace("shop"), served=False, faults=[fault], failing=["migrate"]
+    )
+    shop.put("templates/old.yaml", config_map("old", to="old"))
+    shop.put("templates/late.yaml", LATE)
+    cluster.sync(shop.root)
+    shop.drop("templates/old.yaml")
+    shop.drop("templates/late.yaml")
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(values={"to": "two"}, upgrade=TAKEN_BACK, rollback={"cleanupOnFail": cleans})
+
+    failed = cluster.sync(shop.root)
+
+    assert failed.code != 0
+    assert "flux.unplayed" not in failed.stderr
+    assert stands(cluster)[-1] == (3, "failed")
+    settings = cluster.all(CONFIG_MAP, "shop")
+    assert text(settings["web"], "data", "to") == "one"
+    assert ("old" in settings) is not cleans
+
+
+def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """Helm cleans up behind a write that is refused, and not behind a hook or a wait."""
+    shop.put("templates/old.yaml", config_map("old", to="old"))
+    shop.put("templates/back.yaml", hook("back", "post-rollback"))
+    sandbox.sync(shop.root)
+    shop.drop("templates/old.yaml")
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(upgrade=TAKEN_BACK, rollback={"cleanupOnFail": True})
+
+    sandbox.sync(shop.root)
+
+    assert stands(sandbox)[-1] == (3, "failed")
+    assert "old" in sandbox.all(CONFIG_MAP, "shop")
 
 
 def lasted(ran: Ran, word: str) -> int:

@@ -51,6 +51,22 @@ def test_an_install_that_fails_is_uninstalled_and_tried_again(
     assert histories(shop.root, *scenario(tmp_path, FAILS)) == [("web", [])]
 
 
+def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    """What failed under the old name is uninstalled before the next try."""
+    shop.release(install={"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}})
+    chart = tmp_path / "newer" / "chart"
+    chart.mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: till\nversion: 1.0.0\n")
+    path = "chart/templates/hook.yaml"
+    commit = f"commits: [{{at: 1m, files: newer, removes: [{path}]}}]\n"
+
+    found = histories(shop.root, *scenario(tmp_path, FAILS + commit))
+
+    assert ("web", [(1, "deployed", "Install complete")]) in found
+
+
 def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
     tmp_path: Path, shop: ChartRepository
 ) -> None:

@@ -176,3 +176,21 @@ def test_a_release_says_what_has_drifted(
 
     assert condition(own(sandbox), "Drifted") is None
     assert condition(own(sandbox), "Ready") == ready
+
+
+def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    sandbox.sync(shop.root)
+
+    told_by_flux = "missing target release for rollback: cannot remediate failed release"
+    why = f"Failed to perform remediation: {told_by_flux}"
+    assert condition(own(sandbox), "Stalled") == ("True", "MissingRollbackTarget", why)
+    ready = condition(own(sandbox), "Ready")
+    assert ready is not None
+    assert ready[:2] == ("False", "UpgradeFailed")
+    assert mapping(own(sandbox), "status")["upgradeFailures"] == 1

@@ -89,6 +89,7 @@ class ChartRepository:
     home: str = "shop"
     spec: Body = field(default_factory=dict)
     version: str = "1.0.0"
+    chart: str = "shop"
     file: str = "clusters/main/all.yaml"
 
     def __post_init__(self) -> None:
@@ -99,7 +100,7 @@ class ChartRepository:
         self.spec = {**self.spec, **spec}
         bodies = (git_repository(), namespace(self.home), helm_release(self.home, **self.spec))
         Repository(self.root).put(self.file, *bodies)
-        self.put("Chart.yaml", f"apiVersion: v2\nname: shop\nversion: {self.version}\n")
+        self.put("Chart.yaml", f"apiVersion: v2\nname: {self.chart}\nversion: {self.version}\n")
 
     def put(self, path: str, content: str) -> None:
         file = self.root / "chart" / path

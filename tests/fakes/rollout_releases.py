@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.fakes.mortal import Realm
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
-from tidegate.dialect.helm import book
+from tidegate.dialect.helm import belonging, book
 from tidegate.dialect.helm.acting import act
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.dialect.manifests import read_manifests
@@ -105,8 +105,8 @@ class Harbourmaster:
         entering = book.intend(to, records, TERMS, NAME.mark)
         action, drift = entering.action, None
         if action in {Action.KEEP, Action.TEST}:
-            last, drift = book.newest(records), TERMS.drift
-            action = Action(last.notes[book.ACTION]) if last is not None else Action.INSTALL
+            last, drift = belonging.newest(records), TERMS.drift
+            action = Action(last.notes[belonging.ACTION]) if last is not None else Action.INSTALL
         terms = msgspec.structs.replace(TERMS, action=action)
         policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True, drift=drift)
         unit = Unit(id=NAME, destination=Destination("", "default"), policy=act(policy, terms))
@@ -141,7 +141,7 @@ class Harbourmaster:
 
     @property
     def actions(self) -> list[Action]:
-        return [Action(one.notes[book.ACTION]) for one in self.records]
+        return [Action(one.notes[belonging.ACTION]) for one in self.records]
 
     @property
     def made(self) -> Counter[str]:

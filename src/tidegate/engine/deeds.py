@@ -40,8 +40,6 @@ from tidegate.world.facts import (
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
 LOST = words.Trouble("Overtaken", "another rollout has the unit now")
-
-
 SCHEMA_WITHIN = Ms(3_000)
 SCHEMA_AGAIN = Ms(200)
 """A server takes a moment to read a definition that was changed."""
@@ -330,6 +328,7 @@ class Deeds:
                 became = written(live, before=None, status="")
                 self._hear(words.Wrote(command.step, command.spot, became))
             case Done() | Missing():
+                self._site.outlook.deleted(command.spot, command.uid)
                 self._hear(words.Wrote(command.step, command.spot, None))
             case _:
                 self._hear(words.Wrote(command.step, command.spot, trouble_of(outcome)))

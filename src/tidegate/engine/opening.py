@@ -189,7 +189,10 @@ def complete(
 
 
 def _with_remedies(site: Site, plan: Plan) -> Plan:
-    """The plan with what is done about failures of units that keep a ledger."""
+    """The plan with what is done about failures of units that keep a ledger.
+
+    A unit may be run otherwise for that.
+    """
     steps: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         steps.setdefault(step.unit, []).append(step)
@@ -197,8 +200,10 @@ def _with_remedies(site: Site, plan: Plan) -> Plan:
     made = [one for one in found if one is not None]
     if not made:
         return plan
+    others = {unit.id: unit for one in made for unit in one.units}
     return msgspec.structs.replace(
         plan,
+        units=tuple(others.get(unit.id, unit) for unit in plan.units),
         steps=(*plan.steps, *(step for one in made for step in one.steps)),
         edges=(*plan.edges, *(edge for one in made for edge in one.edges)),
     )

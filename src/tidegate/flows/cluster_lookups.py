@@ -13,15 +13,23 @@ from tidegate.model.objects import Kind, Live, Ref, Served
 from tidegate.model.release import NOT_THERE, LookedUp
 from tidegate.model.unit import Unit
 from tidegate.world.ask import ask
-from tidegate.world.calls import Get, List, Selection
-from tidegate.world.facts import Done, Listed, Missing, NotServed, Outcome, is_refusal
+from tidegate.world.calls import Get, Kinds, List, Selection
+from tidegate.world.facts import (
+    Catalogue,
+    Done,
+    Listed,
+    Missing,
+    NotServed,
+    Outcome,
+    is_refusal,
+)
 from tidegate.world.refusals import refusal_error
 
 IN_NAMESPACE = 3
 """Parts of a path that names a namespace first, at least."""
 
 
-class _Wanted(msgspec.Struct, frozen=True):
+class LookupPath(msgspec.Struct, frozen=True):
     """What a path asks for: a group's kinds, one object, or a list of them."""
 
     api_version: str
@@ -35,13 +43,14 @@ class ClusterLookups:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._kinds: dict[str, tuple[Served, ...]] = {}
 
     async def __call__(self, unit: Unit, path: str) -> LookedUp:
         """Raises where the cluster does not show it; what is not there is an answer."""
-        wanted, place = _read(path), self._session.place_of(unit.destination.cluster)
+        wanted, place = read_path(path), self._session.place_of(unit.destination.cluster)
         if wanted is None:
             return NOT_THERE
-        kinds = await self._session.kinds(place)
+        kinds = await self.kinds(place)
         served = [one for one in kinds if one.kind.api_version == wanted.api_version]
         if not wanted.plural:
             return _told(_resources(wanted.api_version, served)) if served else NOT_THERE
@@ -62,8 +71,15 @@ class ClusterLookups:
                 return _told(_list(mine.kind, items))
             request = msgspec.structs.replace(request, resume=found.resume)
 
+    async def kinds(self, cluster: str) -> tuple[Served, ...]:
+        """What a cluster serves by now: a rollout may have brought kinds since it began."""
+        if cluster not in self._kinds:
+            (found,) = await ask(self._session.world, Kinds(), cluster=cluster)
+            self._kinds[cluster] = found.kinds if isinstance(found, Catalogue) else ()
+        return self._kinds[cluster]
 
-def _read(path: str) -> _Wanted | None:
+
+def read_path(path: str) -> LookupPath | None:
     """None for what is no path of an object or a kind."""
     match [unquote(one) for one in path.split("/")]:
         case ["", "api", version, *rest]:
@@ -77,11 +93,11 @@ def _read(path: str) -> _Wanted | None:
         namespace, rest = rest[1], rest[2:]
     match rest:
         case []:
-            return _Wanted(api_version)
+            return LookupPath(api_version)
         case [plural]:
-            return _Wanted(api_version, plural, namespace)
+            return LookupPath(api_version, plural, namespace)
         case [plural, name]:
-            return _Wanted(api_version, plural, namespace, name)
+            return LookupPath(api_version, plural, namespace, name)
         case _:
             return None
 

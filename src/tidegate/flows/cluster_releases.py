@@ -6,8 +6,15 @@ from collections.abc import Container, Iterator
 
 import msgspec
 
-from tidegate.dialect.helm.book import known_release
-from tidegate.dialect.helm.record import SECRET, notes_of, read_record, record_ref, selector_of
+from tidegate.dialect.helm.belonging import as_recorded, known_release
+from tidegate.dialect.helm.record import (
+    SECRET,
+    ReleaseRecord,
+    notes_of,
+    read_record,
+    record_ref,
+    selector_of,
+)
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.model.ledger import KnownRelease, ReleaseTerms
@@ -47,24 +54,30 @@ class ClusterReleases:
         records = found.items if isinstance(found, Listed) else ()
         read = (_read(one, terms) for one in records)
         told = [one for one in read if one is not None]
-        return max(told, key=lambda one: one.number, default=None)
+        last = max(told, key=lambda one: one.number, default=None)
+        if last is None or last.key or last.is_gone:
+            return last
+        return as_recorded(last, await self._record(unit, terms, last), terms)
 
     async def manifest(self, unit: Unit, known: KnownRelease) -> tuple[Document, ...]:
         """The objects of a revision, then its hooks; each from its template inside the chart."""
-        terms, where = unit.policy.release, Place(f"unit {unit.id}")
+        terms = unit.policy.release
         if terms is None:
             return ()
-        ref = record_ref(terms.name, known.number, terms.storage)
-        (found,) = await ask(self._world, Get(ref), cluster=self._cluster_of(unit))
-        if not isinstance(found, Done) or found.live is None:
-            refusal = (
-                found if is_refusal(found) else Missing(f"there is no revision {known.number}")
-            )
-            raise refusal_error(refusal, "reading the record of the release", where=where)
-        record = read_record(msgspec.json.decode(found.live.body))
+        record = await self._record(unit, terms, known)
         hooks = (text(one, "manifest") for one in mappings(record.content, "hooks"))
         texts = (record.manifest, *(f"---\n{one}" for one in hooks))
         return tuple(document for one in texts for document in _documents(one))
+
+    async def _record(self, unit: Unit, terms: ReleaseTerms, known: KnownRelease) -> ReleaseRecord:
+        ref = record_ref(terms.name, known.number, terms.storage)
+        (found,) = await ask(self._world, Get(ref), cluster=self._cluster_of(unit))
+        if not isinstance(found, Done) or found.live is None:
+            missing = Missing(f"there is no revision {known.number}")
+            refusal = found if is_refusal(found) else missing
+            where = Place(f"unit {unit.id}")
+            raise refusal_error(refusal, "reading the record of the release", where=where)
+        return read_record(msgspec.json.decode(found.live.body))
 
     def _cluster_of(self, unit: Unit) -> str:
         place = unit.destination.cluster

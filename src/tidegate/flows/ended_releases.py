@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.dialect.helm.acting import act
-from tidegate.dialect.helm.book import newest, objects_of
+from tidegate.dialect.helm.belonging import newest, objects_of
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,

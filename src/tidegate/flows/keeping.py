@@ -19,8 +19,7 @@ def minding_drift(families: Iterable[Family]) -> tuple[Family, ...]:
 
 def is_kept(member: Member) -> bool:
     """Whether a unit is a release that is deployed as it is wanted."""
-    known = member.rendered.known if isinstance(member.rendered, Rendered) else None
-    return known is not None and known.is_deployed
+    return isinstance(member.rendered, Rendered) and member.rendered.is_deployed
 
 
 def _minding(member: Member) -> Member:

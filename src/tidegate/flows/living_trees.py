@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.dialect.helm.book import objects_of
+from tidegate.dialect.helm.belonging import objects_of
 from tidegate.dialect.helm.record import read_record
 from tidegate.dialect.inventories import goes_elsewhere, inventory_refs, release_of
 from tidegate.dialect.masters import MASTERS, SOURCES

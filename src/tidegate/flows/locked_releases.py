@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.dialect.helm.book import UNIT
+from tidegate.dialect.helm.belonging import UNIT
 from tidegate.dialect.helm.record import PENDING, notes_of
 from tidegate.flows.looking import body_of
 from tidegate.model.finding import Finding, Severity

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tidegate.flows.assuming import find_again
 from tidegate.flows.committing import Commits
 from tidegate.flows.entering import Found
+from tidegate.flows.former_releases import with_formers
 from tidegate.flows.healing import Healing, Sync, unmet_edits
 from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.planning import Planned, make_plan
@@ -61,6 +62,7 @@ class Meanwhile(msgspec.Struct):
         if newer or asks_late(plan) or has_releases(plan):
             self.found, absences = await find_again(self.session, newer or self.pointed)
             planned = await make_plan(self.found.one, self.session, rules=self.rules)
+            planned = await with_formers(planned, self.session)
             refused = {**unbegun(self.found, planned), **planned.refused}
             plan = _moved(planned.plan) if newer else planned.plan
             self.planned = replace(planned, plan=plan, refused=refused)

@@ -22,6 +22,7 @@ from tidegate.engine.stored import NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
 from tidegate.flows.ended_releases import ending_policy, read_end
 from tidegate.flows.journal import read_journal
+from tidegate.flows.left_releases import find_left, own_ends
 from tidegate.flows.looking import body_of, look_at, run_errand
 from tidegate.flows.means import ending_of
 from tidegate.flows.planning import Planned
@@ -36,7 +37,7 @@ from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import plan_unit
 from tidegate.plan.cycles import put_in_order
-from tidegate.plan.deletion import build_deletion
+from tidegate.plan.deletion import build_deletion, with_own
 
 MOST_NAMED = 3
 OF_FLUX = ("Kustomization", "HelmRelease")
@@ -76,10 +77,10 @@ class _End(NamedTuple):
 async def with_orphans(planned: Planned, session: Session) -> Planned:
     """The plan with the ends of units that have left Git, and what is said of them."""
     plan, findings, leaving = planned.plan, list(planned.findings), list[PlannedUnit]()
-    wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
     kin = [
         one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
     ]
+    kin += await find_left(plan.units, planned.known | {one.unit for one, _ in kin}, session)
     left = [
         one.unit for one, _ in kin if one.unit not in planned.known and one.unit.kind in OF_FLUX
     ]
@@ -87,29 +88,43 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     says = await _ask_living(kin, planned, session)
     orphans = _find(planned, _as_living(kin, says), session, still)
     ending = {one.unit.id for one in orphans if one.goes}
+    wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
+    units = {one.id: one for one in plan.units}
     ends: dict[UnitId, _End] = {}
     for one in orphans:
-        unit = plan_unit(one.unit)
         try:
-            entries = (await read_journal(unit, session.world)).journal.entries
+            end, stale = await _plan_end(one, wanted, ending, session)
         except ClusterError as error:
             if not error.code.startswith("journal."):
                 raise
             findings.append(_unread(error))
             continue
-        wanted_end, released = await read_end(one.unit, session)
-        lives = await look_at(session.world, {*entries, *released}, cluster=unit.cluster)
-        hooks = one.kin.release is None  # those of a release go by their own policies alone
-        found = (ending_of(body_of(live), unit, ending, hooks=hooks) for live in lives)
-        stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
-            end = build_deletion(wanted_end, stale, budget=budget)
+            parent = units.get(one.kin.parent)
+            end = with_own(end, await own_ends(one.kin, parent, session))
             ends[one.unit.id] = _End(end, one.kin.parent, says.get(one.unit.id, UNKNOWN).wave)
             leaving.append(end.units[0])
         if one.goes or stale:
-            findings.append(_told(one, [it.ref for it in stale]))
+            findings.append(_told(one, stale))
     plan = _with_ends(plan, ends) if ends else plan
     return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
+
+
+async def _plan_end(
+    one: _Orphan,
+    wanted: Collection[tuple[str, ...]],
+    ending: Collection[UnitId],
+    session: Session,
+) -> tuple[Plan, list[Ref]]:
+    """The plan of its end, and what it has brought. Raises where its journal cannot be read."""
+    unit = plan_unit(one.unit)
+    entries = (await read_journal(unit, session.world)).journal.entries
+    wanted_end, released = await read_end(one.unit, session)
+    lives = await look_at(session.world, {*entries, *released}, cluster=unit.cluster)
+    hooks = one.kin.release is None  # those of a release go by their own policies alone
+    found = (ending_of(body_of(live), unit, ending, hooks=hooks) for live in lives)
+    stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
+    return build_deletion(wanted_end, stale, budget=budget), [it.ref for it in stale]
 
 
 def _find(
@@ -139,9 +154,13 @@ def _find(
             goes = goes_by(one) is True and one.unit not in still
             prunes[one.unit] = goes
             policy = structs.replace(
-                _policy(one, session), farewell=one.farewell, deletes_contents=agreed
+                _policy(one, session),
+                farewell=one.farewell,
+                deletes_contents=agreed,
+                cascades=one.cascades,
             )
-            unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
+            home = Destination(cluster)
+            unit = Unit(id=one.unit, destination=home, policy=policy, parent=one.parent)
             found.append(_Orphan(one, unit, goes, one.unit in still))
         left = [one for one in left if one not in fresh]
     return found

@@ -15,6 +15,7 @@ from tidegate.flows.checks import settle_checks
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
 from tidegate.flows.keeping import is_kept
+from tidegate.flows.lookups_ahead import settle_lookups
 from tidegate.flows.projects import (
     closed_for_good,
     find_holds,
@@ -119,7 +120,10 @@ async def make_plan(
         members = [_unpruning(one) for one in members]
     members = [replace(one, unit=_unbound(one.unit)) for one in members] if ends else members
     reading = await read_all(members, session)
-    findings += await find_more(reading, session)
+    findings += [
+        *await find_more(reading, session),
+        *await settle_lookups(reading, members, session, can_wait=not resources),
+    ]
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
     known = {one.unit.id for one in wanted}
     met = (without_strangers(one, known) for one in wanted)
@@ -167,11 +171,17 @@ def _acting(member: Member) -> Policy:
     What others may change of a release is theirs until it is another revision.
     """
     policy, rendered = member.unit.policy, member.rendered
-    known = rendered.release if isinstance(rendered, Rendered) else None
-    if policy.release is None or known is None:
+    revised = rendered.revised if isinstance(rendered, Rendered) else None
+    if policy.release is None or revised is None:
         return policy
-    action = Action.UPGRADE if known.is_upgrade else Action.INSTALL
-    acting = act(policy, msgspec.structs.replace(policy.release, action=action))
+    terms = msgspec.structs.replace(
+        policy.release,
+        action=Action.UPGRADE if revised.release.is_upgrade else Action.INSTALL,
+        chart=revised.chart,
+        former_chart=revised.former,
+    )
+    looks_up = isinstance(rendered, Rendered) and bool(rendered.looked_up)
+    acting = msgspec.structs.replace(act(policy, terms), asks_first=looks_up)
     ignores = policy.release.ignores
     if not ignores or not is_kept(member):
         return acting
@@ -250,6 +260,8 @@ def _whole(read: Read) -> Manifests:
     Nor does a set that generates nothing, unless somebody agrees.
     """
     unit = read.manifests.unit
+    if read.rendered.unmet is not None:
+        return Manifests(unit=unit, is_known=False)
     is_spared = unit.id.kind == SET and not (read.manifests.manifests or unit.policy.allows_empty)
     if not unit.policy.prunes or (read.is_whole and not is_spared):
         return read.manifests
@@ -286,5 +298,6 @@ def _in_no_step(unit: Unit) -> Finding:
 
 
 def _unpruned(read: Iterable[Read]) -> list[Finding]:
-    pruning = [one for one in read if one.manifests.unit.policy.prunes]
-    return [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
+    pruning = (one for one in read if one.manifests.unit.policy.prunes)
+    parts = (one for one in pruning if not one.is_whole and one.rendered.unmet is None)
+    return [unpruned(one.manifests.unit) for one in parts]

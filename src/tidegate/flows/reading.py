@@ -38,7 +38,8 @@ class Read(msgspec.Struct, frozen=True):
     @property
     def is_whole(self) -> bool:
         """Whether all of its objects are known."""
-        return not (self.rendered.locked or self.rendered.weakened)
+        rendered = self.rendered
+        return not (rendered.locked or rendered.weakened or rendered.unmet)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:

@@ -18,8 +18,10 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.engine.vocabulary import Refresh
 from tidegate.errors import TidegateError, errors_of
 from tidegate.flows.late_clusters import LateClusters
+from tidegate.flows.late_lookups import LateLookups
 from tidegate.flows.planning import Planned
 from tidegate.model.moment import Ms
+from tidegate.model.unit import UnitId
 from tidegate.world.exchange import Exchange
 
 ReadAgain = Callable[[], Awaitable[Planned]]
@@ -29,13 +31,15 @@ ReadAgain = Callable[[], Awaitable[Planned]]
 class Refreshing(msgspec.Struct):
     """Looks for a newer plan when the engine asks. `hear` is told of one before it is begun.
 
-    `late`: what sets have to know of clusters, where there are such. `stands`: a world whose time
-    must not run ahead meanwhile. `untold`: what could not be read, and why.
+    `late`: what sets have to know of clusters, where there are such; `lookups`: what releases look
+    up. `stands`: a world whose time must not run ahead meanwhile. `untold`: what could not be read,
+    and why.
     """
 
     read: ReadAgain
     hear: Callable[[Planned], Awaitable[None]]
     late: LateClusters | None = None
+    lookups: LateLookups | None = None
     stands: Exchange | None = None
     untold: dict[str, None] = msgspec.field(default_factory=dict)
     _wanted: asyncio.Queue[Refresh | None] = msgspec.field(default_factory=asyncio.Queue)
@@ -83,6 +87,9 @@ class Refreshing(msgspec.Struct):
     async def _look_for_newer(self, driver: Driver, digest: str, wanted: Refresh | None) -> str:
         """Have the driver go on, with a newer plan where there is one; the digest of the plan."""
         self._looks = self._looks and wanted is not None
+        lookups = self.lookups
+        if wanted is not None and lookups is not None and lookups.is_first(wanted):
+            return await self._look_up(driver, digest, wanted.unit, lookups)
         unit = wanted.unit if wanted is not None else None
         is_late = self.late is not None and (unit is None or unit in self.late.sets)
         newer, trouble = None, ""
@@ -98,6 +105,21 @@ class Refreshing(msgspec.Struct):
             self.untold[f"{subject} {verb}: {trouble}"] = None
         if unit is not None:
             driver.refreshed(unit, trouble if is_late else "")
+        return digest
+
+    async def _look_up(
+        self, driver: Driver, digest: str, unit: UnitId, lookups: LateLookups
+    ) -> str:
+        """The same for a release that is about to begin: it must be what its templates see now."""
+        newer, trouble = None, ""
+        if await lookups.have_changed(unit):
+            newer, trouble = await self._newest()
+        trouble = trouble or lookups.unmet(unit)
+        if newer is not None and newer.plan.digest != digest and not trouble:
+            await self.hear(newer)
+            driver.supersede(newer.plan, newer.refused)
+            return newer.plan.digest
+        driver.refreshed(unit, trouble)
         return digest
 
     async def _is_news(self, wanted: Refresh | None) -> bool:

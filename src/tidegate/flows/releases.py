@@ -28,11 +28,19 @@ from tidegate.dialect.tracking import origin_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.ended_releases import read_records
+from tidegate.flows.late_lookups import SoughtObjects
 from tidegate.flows.planning import Planned
-from tidegate.flows.remedies import clean_up, record_text, roll_back, sheet_text, uninstall
+from tidegate.flows.remedies import (
+    clean_up,
+    record_text,
+    roll_back,
+    sheet_text,
+    uninstall,
+    untried,
+)
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.charts import describe_chart, inside_chart
-from tidegate.flows.rendering.outcome import attempt_all, raise_all
+from tidegate.flows.rendering.outcome import RevisedRelease, attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
@@ -48,7 +56,6 @@ from tidegate.model.ledger import (
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
 from tidegate.model.plan import Fragment, Plan
-from tidegate.model.release import Release
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import ChartSheet, sheet_of
 from tidegate.world.calls import Verb, Write
@@ -68,6 +75,8 @@ class ReleaseBooks(msgspec.Struct):
     sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
     formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
     """Of those that end, what units were before: the unit of each."""
+    sought: Mapping[UnitId, SoughtObjects] = msgspec.field(default_factory=dict)
+    """What the templates of those looked up that are about to be released."""
     describes: bool = True
     """Records hold charts as well."""
     hear: Callable[[Fragment], None] | None = None
@@ -76,7 +85,7 @@ class ReleaseBooks(msgspec.Struct):
     def take(self, newer: ReleaseBooks) -> None:
         """Go on with what was rendered since: each try of a release is another revision."""
         self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
-        self.formers = newer.formers
+        self.formers, self.sought = newer.formers, newer.sought
 
     def place(self, unit: UnitId) -> LedgerPlace | None:
         terms = self.terms.get(unit)
@@ -101,7 +110,8 @@ class ReleaseBooks(msgspec.Struct):
             for one in self._begin(unit, records, entering, Ms(0)).made:
                 pack(one.content)
         except DialectError as error:
-            return msgspec.structs.replace(entering, problem=error.problem)
+            told = f"{error.problem}; {error.hint}" if error.hint else error.problem
+            return msgspec.structs.replace(entering, problem=told)
         return entering
 
     def remedy(
@@ -123,7 +133,7 @@ class ReleaseBooks(msgspec.Struct):
             return clean_up(failing, terms) if terms.acting.cleans else None
         if remedy is Action.ROLLBACK:
             target = book.rollback_target(records, entering.number, terms)
-            return None if target is None else roll_back(failing, terms, target)
+            return untried(failing) if target is None else roll_back(failing, terms, target)
         sheet = self.sheets.get(failing.unit.id)
         mine = next((one for one in records if one.number == entering.number), None)
         if sheet is not None:
@@ -219,24 +229,30 @@ async def make_releases(
     """
     terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
     wanted = {
-        one.manifests.unit.id: one.rendered
+        one.manifests.unit.id: (one.rendered, one.rendered.revised)
         for one in planned.read
-        if one.manifests.unit.id in terms and one.rendered.release is not None
+        if one.manifests.unit.id in terms and one.rendered.revised is not None
+        if one.rendered.unmet is None
+    }
+    sought = {
+        one.manifests.unit.id: SoughtObjects(one.manifests.unit, looked_up, one.rendered.unmet)
+        for one in planned.read
+        if (looked_up := one.rendered.looked_up)
     }
     ending = {name: one for name, one in terms.items() if name in leaving}
     if not wanted:
-        return ReleaseBooks(ending, describes=describes)
+        return ReleaseBooks(ending, sought=sought, describes=describes)
     async with Workshop(session.setting) as workshop:
         asked = {
-            name: _sheet(name, one, one.release, workshop if describes else None)
-            for name, one in wanted.items()
-            if one.release is not None and one.known is None
+            name: _sheet(name, one, revised, workshop if describes else None)
+            for name, (one, revised) in wanted.items()
+            if revised.known is None
         }
         sheets, errors = await attempt_all(asked)
     raise_all(tuple(errors.values()))
-    keys = {name: one.key for name, one in wanted.items()}
+    keys = {name: revised.key for name, (_, revised) in wanted.items()}
     mine = {name: terms[name] for name in wanted}
-    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, describes)
+    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, sought, describes)
 
 
 def end_releases(plan: Plan) -> ReleaseBooks:
@@ -267,12 +283,12 @@ async def histories_of(plan: Plan, session: Session) -> tuple[ReleaseHistory, ..
 
 
 async def _sheet(
-    unit: UnitId, rendered: Rendered, release: Release, workshop: Workshop | None
+    unit: UnitId, rendered: Rendered, revised: RevisedRelease, workshop: Workshop | None
 ) -> ReleaseSheet:
-    labels = origin_labels(unit)
+    labels, release = origin_labels(unit), revised.release
     documents = [
         msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
         for one in (inside_chart(each, release) for each in rendered.documents)
     ]
     described = UNDESCRIBED if workshop is None else await describe_chart(release, workshop)
-    return sheet_of(rendered.key, described, documents)
+    return sheet_of(revised.key, described, documents)

@@ -55,6 +55,17 @@ def roll_back(failing: FailingUnit, terms: ReleaseTerms, target: ReleaseRecord) 
     return _rescuing(prune_units(plan, [(plan.units[0], going)]))
 
 
+def untried(failing: FailingUnit) -> Fragment:
+    """The unit without further tries: there is no revision to go back to before each of them."""
+    unit = failing.unit
+    rules = unit.policy.semantics
+    retry = msgspec.structs.replace(rules.retry, limit=0, rescues=False, rescues_last=False)
+    policy = msgspec.structs.replace(
+        unit.policy, semantics=msgspec.structs.replace(rules, retry=retry)
+    )
+    return Fragment(units=(msgspec.structs.replace(unit, policy=policy),))
+
+
 def uninstall(
     failing: FailingUnit, terms: ReleaseTerms, content: str, brought: Iterable[Ref]
 ) -> Fragment | None:

@@ -16,6 +16,7 @@ from tidegate.flows.causes import Causes
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.late_clusters import ClusterWatch, LateClusters
+from tidegate.flows.late_lookups import LateLookups
 from tidegate.flows.planning import Planned
 from tidegate.flows.printed import PrintedLogs
 from tidegate.flows.refreshing import ReadAgain, Refreshing
@@ -154,8 +155,9 @@ def _refreshing(
             rolling.releases.take(await make_releases(newer, session, describes=describes))
         return newer
 
-    simulated = session.target.simulation is not None
-    return Refreshing(read, follow, late, session.world if simulated else None)
+    simulated, books = session.target.simulation is not None, rolling.releases
+    lookups = None if books is None else LateLookups(session, lambda: books.sought)
+    return Refreshing(read, follow, late, lookups, session.world if simulated else None)
 
 
 def make_driver(

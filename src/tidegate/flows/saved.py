@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from tidegate.errors import FileError, Place, PlanError, foreign
 from tidegate.files import read_users_file
 from tidegate.flows.entering import Found
+from tidegate.flows.lookups_ahead import LATE
 from tidegate.flows.preview import LivePreview, Preview, preview_whole, preview_with_lives
 from tidegate.flows.session import Session, servers_of
 from tidegate.flows.suspended import with_suspended
@@ -39,6 +40,11 @@ NOT_SAVED = Finding(
     sentence="the plan is not saved",
     why="nobody could run it: something is wrong with it",
     fix="correct the errors shown beside this",
+)
+NOT_KNOWN = msgspec.structs.replace(
+    NOT_SAVED,
+    why="what a release comes to is known when its turn comes, and a saved plan is run as it is",
+    fix="roll out what the release looks up, and make the plan again; or `sync` without one",
 )
 AGAIN = "look at the plan again: `tidegate plan --save FILE`"
 
@@ -242,8 +248,11 @@ async def preview_saving(
     """The preview of what can be rolled out together, written down if nothing is wrong with it."""
     looked = await preview_whole(found.one, session)
     wrong = (*found.findings, *looked.preview.findings)
-    if any(one.severity is Severity.ERROR for one in wrong):
-        return found, [replace(looked.preview, findings=(*looked.preview.findings, NOT_SAVED))]
+    refusal = NOT_SAVED if any(one.severity is Severity.ERROR for one in wrong) else None
+    if refusal is None and any(one.code == LATE for one in wrong):
+        refusal = NOT_KNOWN
+    if refusal is not None:
+        return found, [replace(looked.preview, findings=(*looked.preview.findings, refusal))]
     save_plan(path, made, looked, session)
     return found, [looked.preview]
 

@@ -19,7 +19,7 @@ from tidegate.flows.late_clusters import asks_late
 from tidegate.flows.meanwhile import Meanwhile, unbegun
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
-from tidegate.flows.releases import histories_of, make_releases
+from tidegate.flows.releases import has_releases, histories_of, make_releases
 from tidegate.flows.rendering import Setting
 from tidegate.flows.resyncing import Resyncing
 from tidegate.flows.rollout import Rolling, roll_out
@@ -189,7 +189,7 @@ async def _simulate(
         behind = Meanwhile(
             session, pointed, rules, found, planned, commits, sync, end, releases, resyncing
         )
-        if commits is not None or asks_late(planned.plan) or releases.terms:
+        if commits is not None or asks_late(planned.plan) or has_releases(planned.plan):
             rolling = replace(rolling, read_again=behind.read_again)
         ended = await resyncing.beside(roll_out(planned.plan, session, rolling, listener))
         uptakes = await behind.take_up(listener.events)

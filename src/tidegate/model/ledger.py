@@ -112,7 +112,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
 
     `stands`: it `is_deployed`, or somebody is at work on it. `is_gone`: it was uninstalled.
     `action` and `key` where we made it. `rendered`: the revision that its templates have seen.
-    `is_unfit`: its tests have failed.
+    `is_unfit`: its tests have failed. `chart`: the name of its chart, where it is of a HelmRelease.
     """
 
     number: int
@@ -123,6 +123,7 @@ class KnownRelease(msgspec.Struct, frozen=True, gc=False):
     key: str = ""
     rendered: int = 0
     is_unfit: bool = False
+    chart: str = ""
 
 
 class EnteredRevision(msgspec.Struct, frozen=True, gc=False):
@@ -212,7 +213,8 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
     `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
     `drift`: what becomes of what others change between two revisions, but for the fields of
-    `ignores`.
+    `ignores`. `chart`: the name of its chart. `renews`: under another chart's name it is another
+    release; `former_chart`: the one that stands until now, where it is uninstalled for that.
     """
 
     name: str
@@ -228,6 +230,9 @@ class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     test: TrialTerms = TrialTerms()
     drift: DriftMode = DriftMode.DISABLED
     ignores: tuple[Ignored, ...] = ()
+    chart: str = ""
+    renews: bool = True
+    former_chart: str = ""
 
     @property
     def acting(self) -> ActionTerms:

@@ -109,10 +109,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     objects own when all of it is deleted; None: the same as when they are pruned.
     `remedy_timeout` is for what is done about its failure, `test_timeout` for its tests;
     `forgives_tests`: one that fails is told, and what is left of them is not run.
-    `remedies_tests`: what is done about a failure is done about theirs, too.
+    `remedies_tests`: what is done about a failure is done about theirs, too. `withdraws`: what was
+    made by what is done about a failure goes again, where a write of that is refused.
     `release`: the Helm release that it is. `drift`: what becomes of what others have changed, where
     that is all there is to do; None: it is rolled out as any other. `asks_late`: what it brings
     hangs on what lives when its turn comes, and is asked again then, and before everything ends.
+    `asks_first`: the same, before its first step alone.
     """
 
     semantics: Semantics = TIDEGATE
@@ -153,6 +155,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instance_label: str = ""
     release: ReleaseTerms | None = None
     asks_late: bool = False
+    asks_first: bool = False
     labels_only: bool = False
     farewell: Propagation | None = None
     drift: DriftMode | None = None
@@ -160,6 +163,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     test_timeout: Ms = Ms(0)
     forgives_tests: bool = False
     remedies_tests: bool = False
+    withdraws: bool = False
 
     @property
     def owner_label(self) -> str:

@@ -36,6 +36,7 @@ from tidegate.plan.releases import by_weight
 BEFORE = "predelete"
 DELETE = "delete"
 AFTER = "postdelete"
+OWN = "own"
 
 
 def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget) -> Plan:
@@ -62,6 +63,17 @@ def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget)
     policy = msgspec.structs.replace(unit.policy, prunes=False)  # what stays has not left Git
     ending = msgspec.structs.replace(unit, digest=_digest((*before, *after)), policy=policy)
     return Plan.of(Fragment(units=(ending,), steps=steps, edges=tuple(link_chain(steps))))
+
+
+def with_own(end: Plan, own: Iterable[Stale]) -> Plan:
+    """The end of a unit, and behind it what says that it was there; nobody waits for its end."""
+    unit = end.units[0]
+    items = tuple(deletion_of(one, asks=False, gates=False) for one in own)
+    if not items:
+        return end
+    steps = (*end.steps, _step(unit, OWN, (items,)))
+    fragment = Fragment(units=end.units, steps=steps, edges=tuple(link_chain(steps)))
+    return Plan.of(fragment)
 
 
 def _digest(hooks: Iterable[Step]) -> str:

@@ -168,6 +168,20 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
 
 
 @case(60)
+def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+
+
+@case(60)
 def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:

@@ -221,18 +221,27 @@ def test_post_renderers_may_spare_hooks() -> None:
     [
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
-        ("rollback: {cleanupOnFail: true}", "spec.rollback.cleanupOnFail"),
         ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
+        ("upgrade: {serverSideApply: disabled}", "spec.upgrade.serverSideApply"),
+        ("rollback: {serverSideApply: disabled}", "spec.rollback.serverSideApply"),
     ],
 )
 def test_what_is_not_played_is_told(spec: str, field: str) -> None:
     assert told(declared(LEAST + spec))[field] == "flux.unplayed"
 
 
-def test_what_says_the_usual_is_not_told() -> None:
-    spec = "waitStrategy: {name: poller}\npostRenderStrategy: combined\ntest: {enable: false}"
+def test_what_helm_itself_no_longer_does_is_told() -> None:
+    found = told(declared(f"{LEAST}rollback: {{recreate: true}}"))
 
-    assert told(declared(LEAST + spec)) == {}
+    assert found == {"spec.rollback.recreate": "flux.ignored"}
+
+
+@pytest.mark.parametrize("way", ["auto", "enabled"])
+def test_what_says_the_usual_is_not_told(way: str) -> None:
+    spec = "waitStrategy: {name: poller}\npostRenderStrategy: combined\ntest: {enable: false}"
+    applied = f"\nupgrade: {{serverSideApply: {way}}}\nrollback: {{recreate: false}}"
+
+    assert told(declared(LEAST + spec + applied)) == {}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.dialect.helm import book
+from tidegate.dialect.helm import belonging, book
 from tidegate.dialect.helm.record import (
     MOST,
     ReleaseRecord,
@@ -114,12 +114,14 @@ def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision
 
 def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
     mark = f"HelmRelease/shop/{'a' * 60}"
-    record = ReleaseRecord({"name": "web", "version": 1}, {}, {book.UNIT: mark, book.KEY: "one"})
+    record = ReleaseRecord(
+        {"name": "web", "version": 1}, {}, {belonging.UNIT: mark, belonging.KEY: "one"}
+    )
 
     again = read_record(secret_of(record, "shop", now=NOW))
 
     assert again.notes == record.notes
-    assert as_helm_writes(record, 1).notes == {book.KEY: "one"}
+    assert as_helm_writes(record, 1).notes == {belonging.KEY: "one"}
 
 
 def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:

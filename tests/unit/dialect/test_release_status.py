@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.dialect.flux.release_status import release_status
-from tidegate.dialect.helm import book
+from tidegate.dialect.helm import belonging
 from tidegate.dialect.helm.record import ReleaseRecord, secret_of
 from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
 from tidegate.model.drift import ObjectDrift
@@ -67,7 +67,7 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
 
 
 def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:
-    record = ReleaseRecord(DEPLOYED, notes={book.TESTED: book.FIT})
+    record = ReleaseRecord(DEPLOYED, notes={belonging.TESTED: belonging.FIT})
     account = UnitAccount(
         unit=UnitId("HelmRelease", "", "shop", "web"),
         going=Going.ENDED,

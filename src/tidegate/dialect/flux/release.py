@@ -50,6 +50,10 @@ STRATEGIES = ("combined", NO_HOOKS, "separate")
 CRDS = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
 REMEDIES = ("rollback", "uninstall")
+APPLIES = ("auto", "enabled", "disabled")
+IN_PLACE = "InPlaceUpdate"
+NAME_CHANGES = ("Reinstall", IN_PLACE)
+"""What becomes of a release whose chart has another name by now."""
 PROPAGATIONS = ("background", "foreground", "orphan")
 LONGEST, KEPT, DIGITS = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
@@ -59,7 +63,6 @@ FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
-    "rollback.cleanupOnFail": "what a failed rollback has made stays",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
@@ -90,6 +93,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         test=_tests(spec),
         drift=_drift(spec),
         ignores=tuple(read_ignores(spec.part("driftDetection"))),
+        renews=_renews(spec),
     )
     unit = Unit(
         id=own,
@@ -103,7 +107,18 @@ def read_release(document: Document, namespace: str) -> Declared:
     )
     spec.span("interval", needed=True)
     spec.tell_unplayed(UNPLAYED, USUAL)
+    _tell_of_applying(spec)
     return Declared(units=(unit,), findings=resource.findings)
+
+
+def _tell_of_applying(spec: Part) -> None:
+    """What is said of how objects are written, and comes to nothing here or anywhere."""
+    for name in ("upgrade", "rollback"):
+        said = spec.part(name)
+        if said.text("serverSideApply", among=APPLIES) == APPLIES[-1]:
+            said.tell_difference("serverSideApply", UNPLAYED["install.serverSideApply"])
+    if spec.part("rollback").flag("recreate"):
+        spec.part("rollback").tell_ignored(("recreate",), "Helm 4 knows it no more")
 
 
 def release_name(spec: Part, name: str) -> str:
@@ -207,6 +222,11 @@ def _tests(spec: Part) -> TrialTerms:
 def _drift(spec: Part) -> DriftMode:
     said, usual = spec.part("driftDetection"), DriftMode.DISABLED
     return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
+
+
+def _renews(spec: Part) -> bool:
+    said = spec.part("upgrade").text("chartNameChangeStrategy", among=NAME_CHANGES)
+    return said != IN_PLACE
 
 
 def _propagation(spec: Part) -> str:

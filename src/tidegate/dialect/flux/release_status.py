@@ -39,7 +39,8 @@ from tidegate.dialect.flux.status import (
     inventory_of,
     waiting_status,
 )
-from tidegate.dialect.helm.book import ACTION, GOOD, is_refused, newest
+from tidegate.dialect.helm.belonging import ACTION, newest
+from tidegate.dialect.helm.book import GOOD, is_refused, rollback_target
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
 from tidegate.dialect.times import go_duration, stamp
 from tidegate.model.account import Going, OwnStatus, Provenance, UnitAccount
@@ -57,6 +58,10 @@ ROLLED_BACK = "Rollback to "
 SNAPSHOT = "v2"
 TOLD_OF_DIGEST = 12
 """How much of an artifact's digest a chart's version tells."""
+NO_TARGET = (
+    "Failed to perform remediation: missing target release for rollback: cannot remediate failed"
+    " release"
+)
 FAILURES = {Action.INSTALL: "installFailures", Action.UPGRADE: "upgradeFailures"}
 
 
@@ -191,11 +196,23 @@ def _fail(
         conditions.set(RECONCILING, "True", RETRYING, again)
         conditions.drop(STALLED)
     else:
-        tried = f"Failed to {action} after {account.retries + 1} attempt(s)"
-        conditions.set(STALLED, "True", "RetriesExceeded", tried)
+        stalled, why = (
+            "RetriesExceeded",
+            f"Failed to {action} after {account.retries + 1} attempt(s)",
+        )
+        if account.remedied is None and _has_no_target(terms, records):
+            stalled, why = "MissingRollbackTarget", NO_TARGET
+        conditions.set(STALLED, "True", stalled, why)
         conditions.drop(RECONCILING)
-        notes.append(("Warning", "RetriesExceeded", tried))
+        notes.append(("Warning", stalled, why))
     return tuple(notes) if account.operated else ()
+
+
+def _has_no_target(terms: ReleaseTerms, records: Sequence[ReleaseRecord]) -> bool:
+    """Whether it was to be rolled back, and there is nothing to go back to."""
+    last = newest(records)
+    is_asked = terms.acting.remedy is Action.ROLLBACK and last is not None
+    return is_asked and last is not None and rollback_target(records, last.number, terms) is None
 
 
 def _failed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.dialect.flux.status import READY, FluxConditions, Note
-from tidegate.dialect.helm import book
+from tidegate.dialect.helm import belonging, book
 from tidegate.dialect.helm.hooks import TESTS
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
 from tidegate.model.ledger import TrialTerms
@@ -17,12 +17,12 @@ SUCCEEDED, FAILED, AWAITING = "TestSucceeded", "TestFailed", "AwaitingTests"
 
 
 def has_failed_tests(record: ReleaseRecord) -> bool:
-    return record.notes.get(book.TESTED) == book.UNFIT
+    return record.notes.get(belonging.TESTED) == belonging.UNFIT
 
 
 def is_awaiting_tests(record: ReleaseRecord, terms: TrialTerms) -> bool:
     """Whether a revision is brought, and nobody knows yet how its tests go."""
-    is_brought = record.status is ReleaseStatus.DEPLOYED and book.TESTED not in record.notes
+    is_brought = record.status is ReleaseStatus.DEPLOYED and belonging.TESTED not in record.notes
     return is_brought and bool(book.tests_of(record, terms))
 
 

@@ -25,6 +25,7 @@ def act(policy: Policy, terms: ReleaseTerms) -> Policy:
         test_timeout=terms.test.timeout,
         forgives_tests=how.forgives,
         remedies_tests=how.remedy is not None,
+        withdraws=back is terms.rollback and terms.rollback.cleans,
         retry=how.retry,
         release=terms,
     )

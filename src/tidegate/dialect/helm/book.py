@@ -7,41 +7,42 @@ somebody else left pending is failed, as Flux unlocks it, and the next one begin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tidegate.dialect.helm.belonging import (
+    ACTION,
+    CHART,
+    FIT,
+    GONE_ON_WITH,
+    INTO,
+    KEY,
+    RENDERED,
+    TESTED,
+    UNFIT,
+    UNIT,
+    newest,
+    objects_of,
+    own_records,
+)
 from tidegate.dialect.helm.hooks import is_tested
-from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, notes_of
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
 from tidegate.dialect.times import stamp
-from tidegate.documents import read
-from tidegate.errors import DocumentError
 from tidegate.model.ledger import (
     Action,
     Entering,
     EntryEnd,
     HookRun,
-    KnownRelease,
     ReleaseSheet,
     ReleaseTerms,
     SheetHook,
     TrialTerms,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, text
 
-UNIT = "tidegate.dev/unit"
-KEY = "tidegate.dev/made-of"
-ACTION = "tidegate.dev/action"
-RENDERED = "tidegate.dev/rendered-as"
-INTO = "tidegate.dev/release-namespace"
-TESTED = "tidegate.dev/tests"
-"""Notes of records that are ours: whose, of what, by which action, and as which revision
-where that is another one: what was rolled back to was rendered then; for which namespace, and how
-its tests went.
-"""
-FIT, UNFIT = "passed", "failed"
 APPLIED = "ssa"
 BEGINNINGS = {
     Action.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
@@ -49,9 +50,7 @@ BEGINNINGS = {
 }
 ENDS = {Action.INSTALL: "Install complete", Action.UPGRADE: "Upgrade complete"}
 FAILURES = {Action.UPGRADE: "Upgrade", Action.ROLLBACK: "Rollback"}
-ENDED = frozenset({ReleaseStatus.UNINSTALLED})
 GOOD = frozenset({ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED})
-GONE_ON_WITH = {status: action for action, (status, _) in BEGINNINGS.items()}
 PHASES = {True: "Succeeded", False: "Failed", None: "Running"}
 
 
@@ -83,10 +82,6 @@ def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark
     return Entering(Action.UPGRADE, last.number + 1, brought=_brought(records, terms))
 
 
-def newest(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
-    return max(records, key=lambda one: one.number, default=None)
-
-
 def tests_of(record: ReleaseRecord, terms: TrialTerms) -> list[dict[str, Json]]:
     """Those of a revision's hooks that are its tests, and are run."""
     hooks = mappings(record.content, "hooks")
@@ -101,58 +96,6 @@ def is_refused(record: ReleaseRecord, terms: ReleaseTerms) -> bool:
     """Whether the tests of a revision have failed, and that counts."""
     counts = terms.test.runs and not terms.acting.forgives
     return counts and record.notes.get(TESTED) == UNFIT
-
-
-class Former(msgspec.Struct, frozen=True, order=True):
-    """Of which unit a record is, and of which release that stands."""
-
-    mark: str
-    storage: str
-    name: str
-    namespace: str
-
-
-def former_of(body: dict[str, Json]) -> Former | None:
-    """What a record of ours tells of its release; None: it is nobody's, or uninstalled."""
-    labels, notes = mapping(body, "metadata", "labels"), notes_of(mapping(body, "metadata"))
-    mark, into = notes.get(UNIT, ""), notes.get(INTO, "")
-    if not (mark and into) or text(labels, "status") == ReleaseStatus.UNINSTALLED:
-        return None
-    return Former(mark, text(body, "metadata", "namespace"), text(labels, "name"), into)
-
-
-def own_records(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> list[ReleaseRecord]:
-    """The records of a release, without those of another one that had its name and its place.
-
-    That one is uninstalled before anything is entered; where the history is kept, so are its
-    records, and numbers go on behind them.
-    """
-    return [
-        one if is_own else one.become(ReleaseStatus.UNINSTALLED, "")
-        for one in records
-        for is_own in (one.namespace == terms.namespace or one.status in ENDED,)
-        if is_own or terms.keeps_history
-    ]
-
-
-def known_release(
-    labels: Mapping[str, Json], notes: Mapping[str, str], terms: ReleaseTerms
-) -> KnownRelease | None:
-    """What the labels and notes of a record tell; None: it is of another release."""
-    status, action = str(labels.get("status")), notes.get(ACTION)
-    number, rendered = int(str(labels.get("version"))), str(notes.get(RENDERED, ""))
-    if notes.get(INTO, terms.namespace) != terms.namespace and status not in ENDED:
-        return KnownRelease(number, is_gone=True) if terms.keeps_history else None
-    return KnownRelease(
-        number=number,
-        stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
-        is_deployed=status == ReleaseStatus.DEPLOYED,
-        is_gone=status == ReleaseStatus.UNINSTALLED,
-        action=Action(action) if isinstance(action, str) and action in {*Action} else None,
-        key=str(notes.get(KEY, "")),
-        rendered=int(rendered) if rendered.isdecimal() else number,
-        is_unfit=notes.get(TESTED) == UNFIT,
-    )
 
 
 def begin(
@@ -194,6 +137,7 @@ def begin(
         KEY: sheet.key,
         ACTION: entering.action.value,
         INTO: terms.namespace,
+        **({CHART: terms.chart} if terms.chart else {}),
     }
     made = ReleaseRecord(content, labels, notes)
     return Entries(unlocked, (made,), tuple(_surplus(records, terms.most)))
@@ -320,20 +264,6 @@ def remove(
         return Entries()
     told = last.become(ReleaseStatus.UNINSTALLED, "Uninstallation complete", deleted=stamp(now))
     return Entries((told,))
-
-
-def objects_of(record: ReleaseRecord, namespace: str) -> Iterable[Ref]:
-    """The objects of a record's manifest; those without a namespace are in this one."""
-    try:
-        documents = read(record.manifest, f"release {record.name}")
-    except DocumentError:
-        return
-    for document in documents:
-        body = document.body
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        name = text(body, "metadata", "name")
-        if kind.name and name:
-            yield Ref(kind, text(body, "metadata", "namespace", default=namespace), name)
 
 
 def _brought(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> tuple[Ref, ...]:

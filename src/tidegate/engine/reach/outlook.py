@@ -57,13 +57,19 @@ class Outlook(msgspec.Struct):
         if spot not in self._wanted:
             return None
         if fact.change is facts.Change.DELETED:
-            self.lives.pop(spot, None)
+            self.deleted(spot, live.uid)
             return spot
         known = self.lives.get(spot)
         if known is not None and known.uid == live.uid and not _is_news(live, known):
             return None
         self.lives[spot] = live
         return spot
+
+    def deleted(self, spot: Spot, uid: str) -> None:
+        """Forget what is gone, by a stream or by the answer to a call; another may be there now."""
+        known = self.lives.get(spot)
+        if known is not None and uid in {"", known.uid}:
+            del self.lives[spot]
 
     def wrote(self, spot: Spot, live: Live) -> None:
         """Take what a write returned, unless a watch told of something newer already."""

@@ -51,9 +51,10 @@ def resume(turn: Turn, step: StepRun) -> None:
 def _go_on(turn: Turn, step: StepRun) -> None:
     """Begin batches until one has something to wait for; behind the last is the gate."""
     while not step.outstanding and not turn.is_held(step) and not _awaits_consent(turn, step):
-        if step.trouble is not None and (step.rules.batch_stops or _cannot_prune(step)):
-            trouble = step.trouble
-            failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+        trouble = step.trouble
+        if trouble is not None and (step.rules.batch_stops or _cannot_prune(step)):
+            if not _withdraw(turn, step):
+                failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
             return
         if step.batch == len(step.step.batches):
             open_gate(turn, step)
@@ -68,6 +69,34 @@ def _cannot_prune(step: StepRun) -> bool:
     """A wave whose deletions are refused applies nothing, by anybody's rules."""
     refused = (run for run in step.items if run.state is ItemState.FAILED)
     return any(run.item.deed is Deed.DELETE for run in refused)
+
+
+def _withdraw(turn: Turn, step: StepRun) -> bool:
+    """Whether something goes again that a step has made for a failure: a write of it is refused."""
+    if not (step.step.rescues and step.unit.unit.policy.withdraws):
+        return False
+    made = [run for run in step.items if run.state is ItemState.GATING and _is_made(run)]
+    for run in made:
+        run.found = run.written
+        _delete(turn, run)
+        run.state = ItemState.WITHDRAWN
+    return bool(made)
+
+
+def _tell_withdrawn(
+    turn: Turn, run: ItemRun, outcome: words.Written | words.Trouble | None
+) -> None:
+    """Nobody waits for its end; where it stays, the step fails for what it failed for."""
+    step, ref = run.step, run.item.ref
+    if isinstance(outcome, words.Trouble):
+        why = outcome.sentence
+        turn.tell(Told.OBJECT_REFUSED, step, ref=ref, reason=outcome.reason, sentence=why)
+    else:
+        turn.tell(Told.OBJECT_PRUNED, step, ref=ref)
+
+
+def _is_made(run: ItemRun) -> bool:
+    return run.item.hook is None and run.item.deed is Deed.APPLY and run.stand is words.Stand.ABSENT
 
 
 def _put(turn: Turn, run: ItemRun) -> None:
@@ -173,6 +202,9 @@ def wrote(turn: Turn, heard: words.Wrote) -> None:
         return
     run.asked = False
     match run.state, heard.outcome:
+        case ItemState.WITHDRAWN, outcome:
+            run.step.outstanding -= 1
+            _tell_withdrawn(turn, run, outcome)
         case ((ItemState.WRITING | ItemState.DELETING), words.Trouble() as trouble):
             run.step.outstanding -= 1
             _refuse(turn, run, trouble)

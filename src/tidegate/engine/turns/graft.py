@@ -175,6 +175,8 @@ def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)
+    if not fresh.waits_only:
+        fresh.unit.outdated = fresh.unit.unit.policy.asks_late  # its first step has had its turn
     if fresh.is_final:
         fresh.unit.unfinished -= 1
         fresh.unit.failed |= fresh.state is StepState.FAILED

@@ -20,7 +20,10 @@ def add(rollout: Rollout, plan: Plan | Fragment) -> list[StepRun]:
             slots_of_unit = rollout.slots.get(unit.group)
             is_late = unit.policy.asks_late
             rollout.units[unit.id] = UnitRun(
-                unit, unit.policy.semantics, slots_of_unit, outdated=is_late
+                unit,
+                unit.policy.semantics,
+                slots_of_unit,
+                outdated=is_late or unit.policy.asks_first,
             )
             rollout.late = rollout.late or (unit.id if is_late else None)
     runs = [_add_step(rollout, step) for step in plan.steps if step.id not in rollout.steps]

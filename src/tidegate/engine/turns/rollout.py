@@ -36,6 +36,8 @@ class ItemState(StrEnum):
     GATING = "gating"
     PASSED = "passed"
     FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+    """It was made, and goes again: another one beside it is refused."""
 
 
 ENDED = {ItemState.PASSED: True, ItemState.FAILED: False}
@@ -138,8 +140,13 @@ class StepRun(msgspec.Struct, eq=False):
     @property
     def is_at_work(self) -> bool:
         """Whether something of it may be written: it has begun, and not only to wait."""
-        waits = all(run.item.deed in AWAITED for run in self.items)
-        return not waits and self.state is not StepState.WAITING and not self.is_final
+        writes = self.items and not self.waits_only
+        return bool(writes) and self.state is not StepState.WAITING and not self.is_final
+
+    @property
+    def waits_only(self) -> bool:
+        """Whether all of its objects are others', and waited for."""
+        return bool(self.items) and all(run.item.deed in AWAITED for run in self.items)
 
     @property
     def rules(self) -> Semantics:

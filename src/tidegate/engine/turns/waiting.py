@@ -66,8 +66,8 @@ def _is_in_time(turn: Turn, step: StepRun) -> bool:
 
 def _is_fresh(turn: Turn, step: StepRun) -> bool:
     """Whether nobody has to look what the source of the unit has by now."""
-    unit = step.unit
-    if step.step.rescues:
+    unit, policy = step.unit, step.unit.unit.policy
+    if step.step.rescues or (policy.asks_first and step.waits_only):
         return True
     if unit.outdated and not unit.asked:
         unit.asked = True

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.flows.rendering.charts import chart_key, inside_chart
-from tidegate.flows.rendering.outcome import Rendered
+from tidegate.flows.rendering.outcome import Rendered, RevisedRelease
 from tidegate.flows.rendering.workshop import Setting, Workshop
 from tidegate.model.helm_order import is_crd_path
-from tidegate.model.ledger import Action, CrdPolicy, KnownRelease
+from tidegate.model.ledger import Action, CrdPolicy, KnownRelease, ReleaseTerms
 from tidegate.model.patterns import late
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import text
@@ -20,21 +23,27 @@ from tidegate.model.unit import Unit
 from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm.files import in_tree
 from tidegate.render.helm.rendering import is_wanted
+from tidegate.source.vendored import read_chart
 
 CAPABILITIES: Marks = late(rb"\bCapabilities\b")
 
 
 async def as_known(
     asked: Release, details: FluxDetails, unit: Unit, workshop: Workshop
-) -> tuple[Release, str, KnownRelease | None]:
-    """The release as the revision that it is or will be, the name of all it is made of, its record.
+) -> RevisedRelease:
+    """The release as a cluster knows it.
 
     One that is there already is rendered as it was then: as an install, or as an upgrade.
     """
     ask, terms = workshop.setting.ask_release, unit.policy.release
     if ask is None:
-        return msgspec.structs.replace(asked, revision=1, is_upgrade=False), "", None
+        return RevisedRelease(msgspec.structs.replace(asked, revision=1, is_upgrade=False))
     known = await ask(unit) if terms is not None else None
+    chart = await asyncio.to_thread(_chart_name, asked)
+    former = _former_chart(known, terms, chart)
+    if known is not None and former:
+        keeps = terms is not None and terms.keeps_history
+        known = KnownRelease(known.number, is_gone=True) if keeps else None
     behind = (details.labels, details.annotations, details.post_renders, details.spares_hooks)
     more = msgspec.json.encode(behind, order="sorted")
 
@@ -49,12 +58,27 @@ async def as_known(
         return release, digest_bytes(key.encode(), more) if key else ""
 
     if known is None:
-        return *told(1, is_upgrade=False), None
+        return RevisedRelease(*told(1, is_upgrade=False), None, chart, former)
     if known.stands and known.action is not None and not (terms and terms.refuses(known)):
         same, key = told(known.rendered, is_upgrade=known.action is Action.UPGRADE)
         if key and key == known.key:
-            return same, key, known
-    return *told(known.number + 1, is_upgrade=not known.is_gone), None
+            return RevisedRelease(same, key, known, chart)
+    next_one = told(known.number + 1, is_upgrade=not known.is_gone)
+    return RevisedRelease(*next_one, None, chart, former)
+
+
+def _chart_name(release: Release) -> str:
+    """Empty for what is no chart: the worker says it better."""
+    root = Path(release.root)
+    found = read_chart(root / release.chart.lstrip("/"), root)
+    return "" if found is None else found.name
+
+
+def _former_chart(known: KnownRelease | None, terms: ReleaseTerms | None, chart: str) -> str:
+    """The name of another chart, whose release stands, and is another one therefore."""
+    if known is None or terms is None or known.is_gone or not (terms.renews and chart):
+        return ""
+    return known.chart if known.chart != chart else ""
 
 
 def _without_cluster(release: Release) -> Release:
@@ -72,7 +96,8 @@ async def as_recorded(
     """The objects as the record has them, and the definitions of `crds/`, which it has not.
 
     Templates that look into the cluster come to something else there when their own release is
-    there: what they make only where it is absent would go. Helm does not render what is deployed.
+    there: what they make only where it is absent would go. Helm does not render what is deployed;
+    whether that could be rendered by now does not matter.
     """
     if setting.ask_manifest is None:
         return rendered
@@ -90,6 +115,8 @@ async def as_recorded(
     hidden = {name_of(one): paths for one, paths in pairs}
     return msgspec.structs.replace(
         rendered,
+        unmet=None,
+        notes=() if rendered.unmet is not None else rendered.notes,
         documents=documents,
         hidden=tuple(hidden.get(name_of(one), ()) for one in documents),
     )

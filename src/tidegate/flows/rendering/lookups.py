@@ -15,17 +15,18 @@ from msgspec.structs import replace
 from tidegate.errors import RenderError
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.trees import data_of
-from tidegate.flows.rendering.unsealing import secrets_of
+from tidegate.flows.rendering.unsealing import conceal, secrets_of
 from tidegate.flows.rendering.workshop import Setting
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, text
-from tidegate.model.release import LookedUp, Release
+from tidegate.model.release import NOT_THERE, LookedUp, Release
 from tidegate.model.unit import Unit
 from tidegate.render.helm import LookupsError
 from tidegate.render.lookups import find_lookups, may_look_up
 
 NOBODY = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
-SIMULATED = "`lookup` sees the simulated cluster before the rollout; a real one may have more"
+SIMULATED = "`lookup` sees the simulated cluster; a real one may have more"
+NOT_YET = "it cannot be rendered while something that it looks up is not there"
 ROUNDS = 20
 """A chart that asks for something new each time is never done."""
 
@@ -57,11 +58,30 @@ class Lookups:
                 if not left:
                     raise
                 found = {path: await self._ask(self._unit, path) for path in error.paths}
+            except RenderError as error:
+                if not any(map(is_vain, (release.lookups or {}).values())):
+                    raise
+                conceal(error, self._secrets)
+                return release, _unmet(error)
             self._secrets |= {one for answer in found.values() for one in _secrets_in(answer)}
             release = replace(release, lookups={**(release.lookups or {}), **found})
 
     def _told(self, rendered: Rendered, release: Release) -> Rendered:
         return _noted(rendered, release, SIMULATED) if self._simulates else rendered
+
+
+def is_vain(answer: LookedUp) -> bool:
+    """Whether nothing was found."""
+    if answer.status == NOT_THERE.status:
+        return True
+    body: dict[str, Json] = msgspec.json.decode(answer.body)
+    return "items" in body and not body["items"]
+
+
+def _unmet(error: RenderError) -> Rendered:
+    problem = f"{NOT_YET}: {error.problem}"
+    note = RenderError("render.lookup", problem, where=error.where, hint=error.hint)
+    return Rendered(documents=(), hidden=(), notes=(note,), unmet=error)
 
 
 def _noted(rendered: Rendered, release: Release, problem: str) -> Rendered:

@@ -10,9 +10,9 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import TidegateError
+from tidegate.errors import RenderError, TidegateError
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.release import Release
+from tidegate.model.release import LookedUp, Release
 from tidegate.model.source import Revision
 
 Key = TypeVar("Key")
@@ -34,6 +34,20 @@ class BuiltTree(msgspec.Struct, frozen=True):
     tool: str = ""
 
 
+class RevisedRelease(msgspec.Struct, frozen=True):
+    """A chart with its values, as the revision of a release that it is or will be.
+
+    `key` names all that it is made of; `known` is the cluster's record of that very release, if it
+    has one. `chart`: the name of its chart; `former`: that of the one which is uninstalled before.
+    """
+
+    release: Release
+    key: str = ""
+    known: KnownRelease | None = None
+    chart: str = ""
+    former: str = ""
+
+
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of a unit.
 
@@ -41,9 +55,9 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
     it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `release`: the
-    chart with its values, where it is one that its unit keeps records of; `key` names all that it
-    is made of, and `known` is the cluster's record of that very release, if it has one.
+    the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `revised`: the
+    chart with its values, where it is one that its unit keeps records of. `unmet`: why it cannot be
+    rendered before what its templates look up is there.
     """
 
     documents: tuple[Document, ...]
@@ -55,9 +69,21 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     is_unread: bool = False
     built: tuple[BuiltTree, ...] = ()
     bases: tuple[str, ...] = ()
-    release: Release | None = None
-    key: str = ""
-    known: KnownRelease | None = None
+    revised: RevisedRelease | None = None
+    unmet: RenderError | None = None
+
+    @property
+    def looked_up(self) -> Mapping[str, LookedUp]:
+        """What its templates found, where it is about to be released: it may be another by then."""
+        revised = self.revised
+        is_due = revised is not None and revised.known is None
+        return revised.release.lookups or {} if revised is not None and is_due else {}
+
+    @property
+    def is_deployed(self) -> bool:
+        """Whether it is a release that stands as it is wanted."""
+        known = self.revised.known if self.revised is not None else None
+        return known is not None and known.is_deployed
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

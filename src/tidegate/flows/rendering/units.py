@@ -198,19 +198,21 @@ async def _render_release(
 ) -> Rendered:
     if details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    asked, key, known = await as_known(asked, details, around.unit, workshop)
+    revised = await as_known(asked, details, around.unit, workshop)
     lookups = Lookups(around.unit, workshop.setting, around.secrets)
     asked, rendered = await lookups.render(
-        asked, lambda release: _render_sought(release, around, workshop)
+        revised.release, lambda release: _render_sought(release, around, workshop)
     )
     if rendered.is_unread:
         return rendered
-    if asked.lookups and known is not None:
-        rendered = await as_recorded(rendered, asked, known, around.unit, workshop.setting)
+    if rendered.unmet is not None and revised.known is None:
+        return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
+    if asked.lookups and revised.known is not None:
+        rendered = await as_recorded(rendered, asked, revised.known, around.unit, workshop.setting)
     else:
         for overrides in details.post_renders:
             rendered = await _post_render(rendered, overrides, details, workshop)
-    return replace(rendered, release=asked, key=key, known=known)
+    return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
 
 
 class _Around:
