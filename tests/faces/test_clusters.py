@@ -13,7 +13,7 @@ BOTH = ("--cluster", "east", "--cluster", "west")
 
 
 def events(text: str, kind: str) -> list[dict[str, object]]:
-    return [event for line in text.splitlines() if (event := json.loads(line))["told"] == kind]
+    return [event for line in text.splitlines() if (event := json.loads(line))["event"] == kind]
 
 
 def test_a_directory_goes_to_each_cluster_by_its_own_waves() -> None:

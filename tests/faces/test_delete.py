@@ -107,7 +107,7 @@ def test_events_tell_the_last_wave_first(shop: Path) -> None:
     ran = run(shop, *scenario(shop), "--yes", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    pruned = [one["ref"]["name"] for one in events if one["told"] == "object.pruned"]
+    pruned = [one["name"] for one in events if one["event"] == "object.pruned"]
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned == ["late", "early"]
 

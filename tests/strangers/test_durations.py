@@ -25,7 +25,7 @@ spec:
 
 def endings(told: str) -> list[dict[str, object]]:
     documents = [json.loads(line) for line in told.splitlines()]
-    return [one for one in documents if one["told"] == "engine.ended"]
+    return [one for one in documents if one["event"] == "engine.ended"]
 
 
 def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ class StepCourse(msgspec.Struct):
     cluster: str = ""
     refs: tuple[Ref, ...] = ()
     rescues: bool = False
+    owner: str = ""
+    """The id of its unit."""
     state: StepState = StepState.WAITING
     begun: Ms | None = None
     since: Ms = Ms(0)
@@ -142,6 +144,8 @@ class Course:
         self.retries = 0
         self.result = ""
         self.sentence = ""
+        self.is_late = False
+        """Whether it was stopped as its time was over."""
         self._units: dict[str, str] = {}
         self._joints: set[str] = set()
         """Steps without objects, of which there is nothing to tell."""
@@ -303,8 +307,9 @@ def _learnt(wait: Wait, event: Event) -> Wait:
 
 
 def _planned(step: Step) -> StepCourse:
-    unit = name_unit(step.unit, step.cluster)
-    return StepCourse(step.id, unit, name_step(step), step.cluster, _refs(step), step.rescues)
+    unit, owner = name_unit(step.unit, step.cluster), str(step.unit)
+    refs, name = _refs(step), name_step(step)
+    return StepCourse(step.id, unit, name, step.cluster, refs, step.rescues, owner)
 
 
 def _unplanned(event: Event) -> StepCourse:
@@ -315,7 +320,8 @@ def _unplanned(event: Event) -> StepCourse:
     unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
     name = name_spot(event.step.removeprefix(f"{unit}/"))
     is_rescue = event.reason == NOT_NEEDED
-    return StepCourse(event.step, unit, name, event.cluster, rescues=is_rescue)
+    owner = str(event.unit or "")
+    return StepCourse(event.step, unit, name, event.cluster, rescues=is_rescue, owner=owner)
 
 
 def _refs(step: Step) -> tuple[Ref, ...]:
