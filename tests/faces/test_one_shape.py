@@ -22,6 +22,7 @@ JOB = (
     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate}\nspec:\n  template:\n    spec:\n"
     "      restartPolicy: Never\n      containers: [{name: main, image: shop/migrate}]\n"
 )
+STEP = "default/unit/sync/0"
 Documents = list[dict[str, Json]]
 
 
@@ -94,7 +95,7 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     scenario = write_unit(tmp_path, scenario=SLOW) / "scenario.yaml"
     words = ("sync", unit, "--sandbox", "--scenario", scenario, "--timeout", "30s")
 
-    told = type_in(*words, "-o", "json", "--record", tmp_path / "run.jsonl")
+    told = type_in(*words, "-o", "json", "--logs", "--record", tmp_path / "run.jsonl")
     shown = type_in(*words)
 
     last = documents(told.stdout)[-1]
@@ -106,4 +107,7 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     assert failure["log"] == ["still at it"]
     assert str(listed(failure, "events")[0]).startswith("SuccessfulCreate: ")
     assert documents((tmp_path / "run.jsonl").read_text())[-1] == last
+    about = [one for one in documents(told.stdout) if "name" in one]
+    assert {(one["unit"], one["step"]) for one in about} == {("default/unit", STEP)}
+    assert "log.printed" in {one["event"] for one in about}
     assert "  log      still at it" in shown.lines

@@ -66,7 +66,7 @@ def _failure(course: Course, one: Evidence) -> Failure:
     told, wait = grounds(course, one), step.waits.get(one.ref) if step and course.is_late else None
     return Failure(
         **msgspec.structs.asdict(ObjectName.of(one.ref)),
-        unit=step.owner if step else "",
+        unit=str(step.owner or "") if step else "",
         step=step.id if step else "",
         cluster=one.cluster,
         why=(*([wait.sentence] if wait else ()), *told.get(WHY, ())),
