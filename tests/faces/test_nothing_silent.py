@@ -40,6 +40,12 @@ spec:
   destination: {server: https://kubernetes.default.svc, namespace: default}
   syncPolicy: {automated: {}}
 """
+LACKING = """\
+apiVersion: v2
+name: chart
+version: 1.0.0
+dependencies: [{name: redis, version: 1.x, repository: "https://charts.example.invalid"}]
+"""
 
 
 def run(folder: Path, *words: str) -> Said:
@@ -88,6 +94,23 @@ def test_a_base_that_could_not_be_had_is_no_success(
     assert "error[units.weakened]: not all of it is known: 1 chart or base" in ran.stderr
     assert "there is nothing to do\n" not in ran.stdout
     assert not any(one.endswith(": passed after 0.0s") for one in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("verb", ["units", "waves", "graph", "lint"])
+def test_verbs_that_only_look_end_as_those_that_prove(
+    verb: str, output: str, tmp_path: Path
+) -> None:
+    far = "https://git.example.invalid/base//web?ref=v1"
+    overlay = write_unit(tmp_path / "overlay", kustomization=f"resources: ['{far}']\n")
+    chart = write_unit(tmp_path / "chart", Chart=LACKING)
+    form = ("-o", "json") if output == "json" else ()
+
+    for unit in (overlay, chart):
+        ran = run(tmp_path, verb, str(unit), "--offline", *form)
+
+        assert ran.code == 3, (verb, unit)
+        assert "not all of it is known: 1 chart or base" in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("verb", OFFLINE[:4], ids=lambda verb: verb[0])

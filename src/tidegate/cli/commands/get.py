@@ -133,13 +133,14 @@ def _read(
     """Those that are meant, and what was found on the way."""
     doing = say_first(f"looking at {noun}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.flows.weakness import findings_of
 
     async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
         return await reader(session, found), found
 
     rows, found = in_found(pointed_of(told["place"], told), told, ask)
     doing.clear()
-    return rows, found.findings
+    return rows, findings_of(found)
 
 
 def _reader(noun: str, called: str, told: Given) -> Reader:
