@@ -175,6 +175,26 @@ def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.Mo
     assert URL in sources[1]
 
 
+def test_a_source_that_nobody_applies_is_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    made.put("clusters/source.yaml", git_repository())
+    made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
+    spare = git_repository()
+    mapping(spare, "metadata")["name"] = "spare"
+    made.put("spare/source.yaml", spare)
+    place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
+
+    shown = cluster.reach("get", "sources", *place)
+    told = cluster.reach("get", "sources", "-o", "json", *place)
+
+    assert shown.code == 0, shown.stderr
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["platform", "spare"]
+    names = [json.loads(line)["metadata"]["name"] for line in told.stdout.splitlines()]
+    assert names == ["platform", "spare"]
+
+
 def test_where_nothing_is_found_it_is_no_bug(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

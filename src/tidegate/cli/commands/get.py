@@ -163,7 +163,8 @@ def _reader(noun: str, called: str, told: Given) -> Reader:
         return is_here and is_called and all(each.holds(row.labels) for each in selector)
 
     async def read(session: Session, found: Found) -> list[ReconciledRow]:
-        bodies = await read_bodies(families, [one for one in kinds if one in SOURCES], session)
+        sources = [one for one in kinds if one in SOURCES]
+        bodies = await read_bodies(families, sources, session, found.scan)
         rows = [ReconciledRow(own, live) for own, live in bodies]
         standings = await read_standings(found, families, session) if units else []
         wanted = told.get("units", ())
