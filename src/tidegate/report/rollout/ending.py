@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from tidegate.model.event import Result
 from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.documents import ObjectName
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.reasons import WHY, grounds
+from tidegate.report.rollout.reasons import WHY, grounds, reasons
+from tidegate.report.rollout.rows import Row, Span
 from tidegate.report.rollout.summary import PASSED, STOPPED
 
 
@@ -37,6 +39,16 @@ class RolloutEnding(
     failures: tuple[Failure, ...] = ()
 
 
+class WaitEnding(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="wait.explained"
+):
+    """Why somebody has waited in vain, and all that is known of what is not well."""
+
+    outcome: Result
+    sentence: str
+    failures: tuple[Failure, ...] = ()
+
+
 def has_failed(course: Course) -> bool:
     return course.result not in {"", PASSED, STOPPED}
 
@@ -54,6 +66,27 @@ def rollout_ending(course: Course, evidence: Iterable[Evidence]) -> RolloutEndin
         sentence=failed[0] if failed else course.sentence,
         failures=failures_of(course, evidence),
     )
+
+
+def wait_ending(
+    plan: Plan, outcome: Result, sentence: str, evidence: Iterable[Evidence]
+) -> WaitEnding:
+    return WaitEnding(outcome, sentence, failures_of(_known(plan), evidence))
+
+
+def wait_rows(plan: Plan, evidence: Iterable[Evidence]) -> Iterator[Row]:
+    """The same for people."""
+    course = _known(plan)
+    for one in evidence:
+        yield (Span(f"  {one.ref} is not well"),)
+        yield from reasons(course, one)
+
+
+def _known(plan: Plan) -> Course:
+    """Knows the names of steps, and nothing that has happened."""
+    course = Course(Ms(0))
+    course.expect(plan)
+    return course
 
 
 def failures_of(course: Course, evidence: Iterable[Evidence]) -> tuple[Failure, ...]:
