@@ -79,6 +79,35 @@ def test_so_must_be_what_is_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "right file" in empty.stderr
 
 
+@pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
+def test_a_directory_whose_only_file_is_no_yaml_says_so(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    write_unit(tmp_path / "unit", web="apiVersion: v1\nkind: [\n")
+
+    ran = run(tmp_path, *verb, "unit")
+
+    assert "warning[render.nothing]" in ran.stderr
+    assert "warning[documents.syntax]" in ran.stderr
+    assert "  at unit/web.yaml:3:1" in ran.stderr
+
+
+@pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
+def test_what_comes_through_a_pipe_has_places_of_its_own(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
+        "  annotations: {argocd.argoproj.io/hook: Presync}\n"
+    )
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+
+    ran = run(tmp_path, *verb, "-")
+
+    assert "warning[argo.hook]" in ran.stderr
+    assert "  at stdin.yaml:5:17 " in ran.stderr
+
+
 @pytest.mark.parametrize("verb", [*OFFLINE[:4], ("status",)], ids=lambda verb: verb[0])
 def test_a_base_that_could_not_be_had_is_no_success(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
