@@ -86,6 +86,14 @@ def test_hooks_do_not_run_where_there_is_nothing_to_delete(shop: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "target: simulated cluster\nnothing to delete\n")
 
 
+def test_programs_read_that_there_is_nothing_as_a_note(shop: Path) -> None:
+    ran = run(shop, "--sandbox", "-o", "json")
+
+    assert (ran.returncode, ran.stdout) == (0, "")
+    note = json.loads(ran.stderr)
+    assert (note["severity"], note["sentence"]) == ("note", "nothing to delete")
+
+
 def test_a_simulated_cluster_is_nothing_to_ask_about(shop: Path) -> None:
     ran = run(shop, *scenario(shop))
 

@@ -79,6 +79,19 @@ def test_so_must_be_what_is_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "right file" in empty.stderr
 
 
+@pytest.mark.parametrize("verb", [*OFFLINE[:4], *OFFLINE[5:]], ids=lambda verb: verb[0])
+def test_a_base_that_is_not_there_is_missing_and_not_too_far_away(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    write_unit(tmp_path / "overlays" / "prod", kustomization="resources: [../../base]\n")
+
+    ran = run(tmp_path, *verb, "overlays/prod")
+
+    assert ran.code == 3
+    assert "error[render.kustomize.missing]: `../../base` should be" in ran.stderr
+    assert "  at overlays/prod/kustomization.yaml:1:13 (resources[0])" in ran.stderr
+
+
 @pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
 def test_a_directory_whose_only_file_is_no_yaml_says_so(
     verb: tuple[str, ...], tmp_path: Path

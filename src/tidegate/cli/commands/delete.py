@@ -105,7 +105,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
         options.say_findings(going.findings)
         result = await _delete_units(going, session, screen, told)
     if not going.is_due:
-        say(NOTHING, err=told["output"] == "json")
+        (note if told["output"] == "json" else say)(NOTHING)
     for one in going.units:
         _say_staying(one)
     return result
