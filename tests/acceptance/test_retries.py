@@ -154,8 +154,8 @@ def test_each_application_has_retries_of_its_own_and_children_too(
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     pauses: dict[str, list[int]] = {}
     for one in events:
-        if one["told"] == "retry.planned":
-            unit = one["unit"]["name"]
+        if one["event"] == "retry.planned":
+            unit = one["unit"].rpartition("/")[2]
             pauses.setdefault(unit, []).append((one["until"] - one["at"]) // SECOND)
     assert ran.returncode == 4
     assert pauses == {"web": [90, 120], "db": [30]}

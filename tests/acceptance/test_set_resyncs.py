@@ -27,7 +27,7 @@ spec:
 def resyncs(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what was synced again; each is named once."""
     found = [mapping(one) for one in listed(events[-1], "resyncs")]
-    by_name = {text(one, "unit", "name"): one for one in found}
+    by_name = {text(one, "unit").rpartition("/")[2]: one for one in found}
     assert len(by_name) == len(found)
     return by_name
 
@@ -41,7 +41,7 @@ def began(events: list[dict[str, Json]], name: str) -> int:
     times = (
         number(one, "at")
         for one in events
-        if one.get("told") == "step.applying" and text(one, "unit", "name") == name
+        if one.get("event") == "step.applying" and text(one, "unit").rpartition("/")[2] == name
     )
     return min(times) - number(events[0], "at")
 

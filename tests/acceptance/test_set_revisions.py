@@ -25,7 +25,7 @@ def committed(ladder: Ladder, path: str, text: str) -> Json:
 def uptakes(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what they did with what was committed."""
     found = (mapping(one) for one in listed(events[-1], "uptakes"))
-    return {text(one, "unit", "name"): one for one in found}
+    return {text(one, "unit").rpartition("/")[2]: one for one in found}
 
 
 @case(70)
@@ -52,7 +52,7 @@ def test_a_step_is_overtaken_by_a_later_one_that_sees_a_revision_first(
             assert number(one, "ended") <= number(other, "began"), "it is waited for"
         elif earlier:
             overtaken += 1
-            assert text(one, "unit", "name") in str(other["ahead"])
+            assert text(one, "unit").rpartition("/")[2] in str(other["ahead"])
     assert overtaken, "each Application looks again in its own rhythm"
 
 

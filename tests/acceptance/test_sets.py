@@ -137,9 +137,9 @@ def written(events: list[dict[str, Json]]) -> dict[str, int]:
     """By name, the second in which an object was written first."""
     found: dict[str, int] = {}
     for one in events:
-        if one.get("told") == "object.written":
+        if one.get("event") == "object.written":
             moment = number(one, "at") - number(events[0], "at")
-            found.setdefault(text(one, "ref", "name"), moment // 1000)
+            found.setdefault(text(one, "name"), moment // 1000)
     return found
 
 
@@ -212,7 +212,7 @@ def test_what_was_degraded_and_recovers_lets_the_next_step_begin(ladder: Ladder)
 
     events = played(ladder, {"behaviours": [behaviour("a", "unpullable", **{"for": "30m"})]})
 
-    degraded = [one["reason"] for one in events if one.get("told") == "gate.waiting"]
+    degraded = [one["reason"] for one in events if one.get("event") == "gate.waiting"]
     assert "ProgressDeadlineExceeded" in degraded
     assert events[-2]["reason"] == "passed"
     assert written(events)["b"] >= 30 * 60
@@ -240,7 +240,7 @@ def test_a_sync_of_a_step_is_tried_again_as_often_as_argo_cd_would(
 
     events = played(ladder, refused)
 
-    assert len([one for one in events if one.get("told") == "retry.planned"]) == tries
+    assert len([one for one in events if one.get("event") == "retry.planned"]) == tries
 
 
 async def deleted(ladder: Ladder, world: World) -> list[list[str]]:

@@ -85,7 +85,7 @@ class Platform:
         )
         assert process.stdout is not None
         while times and (line := await process.stdout.readline()):
-            times -= json.loads(line)["told"] == told
+            times -= json.loads(line)["event"] == told
         process.kill()
         assert await process.wait() == -signal.SIGKILL
 

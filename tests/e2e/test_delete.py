@@ -105,7 +105,7 @@ async def test_the_first_example_goes_in_reverse_and_a_second_run_writes_nothing
 async def test_a_deletion_that_is_killed_goes_on_where_it_was(harbour: Harbour) -> None:
     killed = await harbour.start("delete", "--yes", "-o", "json")
     assert killed.stdout is not None
-    while json.loads(await killed.stdout.readline())["told"] != "object.pruned":
+    while json.loads(await killed.stdout.readline())["event"] != "object.pruned":
         pass
     killed.kill()
     assert await killed.wait() == -signal.SIGKILL

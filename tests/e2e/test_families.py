@@ -81,7 +81,7 @@ class Fleet:
         )
         assert process.stdout is not None
         while times and (line := await process.stdout.readline()):
-            times -= json.loads(line)["told"] == after
+            times -= json.loads(line)["event"] == after
         process.kill()
         assert await process.wait() == -signal.SIGKILL
 

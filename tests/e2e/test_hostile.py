@@ -81,7 +81,7 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
     assert mended.code == 0, mended.stderr
     assert "2 objects remembered again" in mended.stdout
     assert pruned.code == 0, pruned.stderr
-    assert '"told":"object.pruned"' in pruned.stdout
+    assert '"event":"object.pruned"' in pruned.stdout
 
 
 async def _damage(desk: Desk, unit: str) -> None:

@@ -80,8 +80,7 @@ def home(plane: ControlPlane, tmp_path: Path) -> Home:
 
 def told(said: Said, what: str) -> list[str]:
     events: list[dict[str, Json]] = [json.loads(line) for line in said.stdout.splitlines()]
-    refs = [event.get("ref") for event in events if event.get("told") == what]
-    return [str(ref["name"]) for ref in refs if isinstance(ref, dict)]
+    return [str(event["name"]) for event in events if event.get("event") == what]
 
 
 FIRST = a_config_map("first")

@@ -93,7 +93,7 @@ async def test_a_child_is_tried_again_with_what_was_committed_meanwhile(
     assert process.stdout is not None
     told: list[str] = []
     while line := await process.stdout.readline():
-        told.append(json.loads(line)["told"])
+        told.append(json.loads(line)["event"])
         if told.count("retry.planned") == 1 and told[-1] == "retry.planned":
             made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="home"))
     code = await process.wait()

@@ -163,8 +163,8 @@ async def until(process: Process, told: str, *names: str) -> None:
         assert line, "\n".join(last[-12:])
         last.append(line.decode())
         event = json.loads(line)
-        if event["told"] == told and event.get("unit"):
-            left.discard(event["unit"]["name"])
+        if event["event"] == told and event.get("unit"):
+            left.discard(event["unit"].rpartition("/")[2])
 
 
 def assert_in_steps(fleet: Fleet) -> None:
@@ -369,6 +369,6 @@ async def test_fields_that_others_own_stay_as_they_live(fleet: Fleet) -> None:
     assert body["spec"]["source"]["path"] == "apps/a1/other"  # type: ignore[index,call-overload]
     assert body["metadata"]["annotations"]["team"] == "blue"  # type: ignore[index,call-overload]
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [one["ref"] for one in events if one["told"] == "object.written"]
-    deployed = [one["name"] for one in written if one["kind"]["name"] == "Deployment"]
+    written = [one for one in events if one["event"] == "object.written"]
+    deployed = [one["name"] for one in written if one["kind"] == "Deployment"]
     assert deployed == ["a1"], "it follows what lives"

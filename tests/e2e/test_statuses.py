@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jq  # type: ignore[import-not-found]
@@ -49,6 +51,7 @@ IN_ORDER = """.[] |
 """  # noqa: E501 - as it stands there
 WAVES = {"database-init": -1, "keycloak": 0, "oauth2-proxy": 1, "fineract": 2}
 HOMES = ("argocd", "flux-system")
+KINDS = {"argo": "applications", "flux": "kustomizations"}
 LAYERS = ("apps", "databases", "infrastructure")
 _numbers = itertools.count(1)
 
@@ -242,12 +245,10 @@ async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_t
     assert {text(one, "status", "health", "status") for one in found} == {"Healthy"}
 
 
-@pytest.mark.parametrize("dialect", ["argo", "flux"])
-async def test_a_live_controller_is_refused_taken_over_and_handed_back(
-    fleet: Fleet, dialect: str
-) -> None:
+@contextmanager
+def a_controller(fleet: Fleet, dialect: str) -> Iterator[str]:
+    """The controller of a dialect is alive, as far as anybody can see that; gives its home."""
     is_argo = dialect == "argo"
-    (dev_applications if is_argo else layers)(fleet.repository)
     labels: Json = (
         {"app.kubernetes.io/name": "argocd-application-controller"}
         if is_argo
@@ -266,21 +267,49 @@ async def test_a_live_controller_is_refused_taken_over_and_handed_back(
     kubectl(shown_by, "apply", "-f", "-", text=json.dumps(body))
     kubectl(shown_by, "rollout", "status", "deployment/controller", "-n", home, "--timeout=60s")
     try:
+        yield HOMES[not is_argo]
+    finally:
+        kubectl(shown_by, "delete", "deployment", "controller", "-n", home, "--now")
+        kubectl(shown_by, "wait", "pod", "--for=delete", "--all", "-n", home, "--timeout=60s")
+
+
+@pytest.mark.parametrize(("dialect", "kinds"), KINDS.items(), ids=KINDS)
+async def test_a_live_controller_is_refused_taken_over_and_handed_back(
+    fleet: Fleet, dialect: str, kinds: str
+) -> None:
+    (dev_applications if dialect == "argo" else layers)(fleet.repository)
+
+    with a_controller(fleet, dialect) as home:
         refused = await fleet.run("sync", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
         assert "error[cluster.master]" in refused.stderr
         assert fleet.writes() == []
         taken = await fleet.run("sync", "--yes", "--take-over")
         assert taken.code == 0, taken.stdout + taken.stderr
-        kinds = "applications" if is_argo else "kustomizations"
-        assert all(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
+        assert all(map(is_held, bodies(fleet, kinds, home)))
         await fleet.killed("sync", after="rollout.begun", times=1)
         back = await fleet.run("sync", "--yes", "--hand-back")
         assert back.code == 0, back.stdout + back.stderr
-        assert not any(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
-    finally:
-        kubectl(shown_by, "delete", "deployment", "controller", "-n", home, "--now")
-        kubectl(shown_by, "wait", "pod", "--for=delete", "--all", "-n", home, "--timeout=60s")
+        assert not any(map(is_held, bodies(fleet, kinds, home)))
+
+
+@pytest.mark.parametrize(("dialect", "kinds"), KINDS.items(), ids=KINDS)
+async def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that_is_held(
+    fleet: Fleet, dialect: str, kinds: str
+) -> None:
+    (dev_applications if dialect == "argo" else layers)(fleet.repository)
+    synced = await fleet.run("sync", "--yes")
+    assert synced.code == 0, synced.stdout + synced.stderr
+
+    with a_controller(fleet, dialect) as home:
+        before = bodies(fleet, kinds, home)
+        refused = await fleet.run("delete", "--yes")
+        assert refused.code == 5, refused.stdout + refused.stderr
+        assert "error[cluster.master]" in refused.stderr
+        assert bodies(fleet, kinds, home) == before
+        gone = await fleet.run("delete", "--yes", "--take-over")
+        assert gone.code == 0, gone.stdout + gone.stderr
+        assert all(map(is_held, bodies(fleet, kinds, home)))
 
 
 def is_held(own: Body) -> bool:

@@ -80,7 +80,7 @@ async def test_a_rollout_that_is_killed_goes_on_and_what_left_git_is_pruned(
     harbour.slow_database(2)
     killed = await harbour.start("sync", "--yes", "-o", "json")
     assert killed.stdout is not None
-    while json.loads(await killed.stdout.readline())["told"] != "gate.waiting":
+    while json.loads(await killed.stdout.readline())["event"] != "gate.waiting":
         pass
     killed.kill()
     assert await killed.wait() == -signal.SIGKILL

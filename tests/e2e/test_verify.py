@@ -86,7 +86,7 @@ def test_who_wrote_out_of_order_meanwhile_is_named_with_both_times(bay: Bay) -> 
         text=True,
     )
     assert process.stdout is not None
-    while json.loads(process.stdout.readline())["told"] != "gate.waiting":
+    while json.loads(process.stdout.readline())["event"] != "gate.waiting":
         pass
     bay.kubectl("create", "configmap", "second", "-n", bay.space, "--from-literal=to=1")
     process.communicate()

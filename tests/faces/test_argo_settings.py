@@ -57,7 +57,7 @@ def begins(ran: Ran) -> dict[str, float]:
     assert isinstance(first, int)
     found = {}
     for one in events:
-        if one["told"] == "step.applying":
+        if one["event"] == "step.applying":
             step, at = one["step"], one["at"]
             assert isinstance(step, str)
             assert isinstance(at, int)

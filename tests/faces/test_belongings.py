@@ -75,7 +75,7 @@ def desert(tmp_path: Path) -> Desert:
 def told(ran: Ran, word: str) -> list[str]:
     """The objects of which it was told so."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return sorted(event["ref"]["name"] for event in events if event["told"] == word)
+    return sorted(event["name"] for event in events if event["event"] == word)
 
 
 def test_an_empty_directory_is_not_taken_for_the_end_of_all_objects(desert: Desert) -> None:
@@ -137,8 +137,8 @@ def test_a_namespace_does_not_take_the_objects_of_others_along(
     ran = goes(desert, shop)
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    (refused,) = [event for event in events if event["told"] == "object.refused"]
-    assert (ran.returncode, refused["ref"]["name"], refused["reason"]) == (3, "place", "Contents")
+    (refused,) = [event for event in events if event["event"] == "object.refused"]
+    assert (ran.returncode, refused["name"], refused["reason"]) == (3, "place", "Contents")
     assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["sentence"]
     assert told(ran, "object.pruned") == []
 
@@ -170,7 +170,7 @@ def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) 
 
     ran, shown = desert.run("sync", api, "-o", "json"), desert.run("sync", api)
 
-    words = [json.loads(line)["told"] for line in ran.stdout.splitlines()]
+    words = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
     assert (ran.returncode, told(ran, "object.taken")) == (0, ["shared"])
     assert words.index("object.taken") < words.index("object.written")
     line = "takes over ConfigMap default/shared: it belongs to the unit `default/web`"

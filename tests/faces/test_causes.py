@@ -17,7 +17,9 @@ from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.documents import EventOut, event_in
 from tidegate.report.rollout.live import LiveView, frame
 
 WEB = """\
@@ -115,7 +117,8 @@ def synced(case: Case, folder: Path, *words: str) -> Said:
 
 def events_of(said: Said) -> list[Event]:
     lines = [line for line in said.stdout.splitlines() if "rollout.explained" not in line]
-    return [msgspec.json.decode(line, type=Event) for line in lines]
+    units = {"default/shop": UnitId.plain("default", "shop")}
+    return [event_in(msgspec.json.decode(line, type=EventOut), units) for line in lines]
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -171,8 +174,9 @@ def test_the_last_line_of_a_rollout_says_why_with_log_and_events(tmp_path: Path)
     last = msgspec.json.decode(ran.stdout.splitlines()[-1])
     (failure,) = last["failures"]
     assert ran.code == 4, ran.stderr
-    assert (last["told"], last["outcome"]) == ("rollout.explained", "failed")
-    assert failure["ref"]["name"] == "migrate"
+    assert (last["event"], last["outcome"]) == ("rollout.explained", "failed")
+    assert (failure["kind"], failure["name"]) == ("Job", "migrate")
+    assert (failure["unit"], failure["step"]) == ("default/shop", "default/shop/sync/0")
     assert "exit code 3" in failure["why"][0]
     assert failure["log"] == ["no such table"]
     assert any(one.startswith("BackoffLimitExceeded: ") for one in failure["events"])

@@ -34,7 +34,7 @@ def passed_at(ran: CompletedProcess[str], chart: str, wave: int) -> float:
     (at,) = (
         event["at"]
         for event in events
-        if (event["told"], event.get("step")) == ("step.passed", f"default/{chart}/sync/{wave}")
+        if (event["event"], event.get("step")) == ("step.passed", f"default/{chart}/sync/{wave}")
     )
     start = next(event["at"] for event in events if "at" in event)
     assert isinstance(at, int)
@@ -130,7 +130,7 @@ def test_argo_cd_waits_for_the_database_only_if_it_has_the_rule(chart: str) -> N
 
     assert (alone.returncode, ruled.returncode) == (0, 0), alone.stderr + ruled.stderr
     waits = [
-        [event["sentence"] for event in events_of(ran) if event["told"] == "gate.waiting"]
+        [event["sentence"] for event in events_of(ran) if event["event"] == "gate.waiting"]
         for ran in (alone, ruled)
     ]
     sentence = "waiting for the operator to make the database"
@@ -152,8 +152,8 @@ def test_that_argo_cd_does_not_wait_is_told_to_programs() -> None:
     ran = simulate("laravel", "--engine", "argocd", "-o", "json")
 
     *_, ending = events_of(ran)
-    kind = {"group": "kinda.rocks", "version": "v1beta1", "name": "Database"}
-    assert ending["unwaited"] == [{"kind": kind, "namespace": "default", "name": "laravel"}]
+    kind = {"apiVersion": "kinda.rocks/v1beta1", "kind": "Database"}
+    assert ending["unwaited"] == [{**kind, "namespace": "default", "name": "laravel"}]
 
 
 @pytest.mark.parametrize("rules", [(), ("--health-rules", RULE)])

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
+from tests.fakes.typed import type_in
+from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
 
 BOTH = ("--cluster", "east", "--cluster", "west")
 
 
 def events(text: str, kind: str) -> list[dict[str, object]]:
-    return [event for line in text.splitlines() if (event := json.loads(line))["told"] == kind]
+    return [event for line in text.splitlines() if (event := json.loads(line))["event"] == kind]
 
 
 def test_a_directory_goes_to_each_cluster_by_its_own_waves() -> None:
@@ -71,3 +73,19 @@ def test_clusters_that_cannot_be_meant_are_refused(words: tuple[str, ...], probl
 
     assert ran.returncode == 2
     assert problem in ran.stderr
+
+
+def test_who_asks_for_the_simulated_cluster_that_stays_is_told_the_way_to_it(
+    tmp_path: Path,
+) -> None:
+    login = tmp_path / "tidegate" / "sandbox" / KUBECONFIG
+    words = ("status", FIRST, "--context", CONTEXT)
+
+    down = type_in(*words, XDG_STATE_HOME=str(tmp_path))
+    login.parent.mkdir(parents=True)
+    login.touch()
+    up = type_in(*words, XDG_STATE_HOME=str(tmp_path))
+
+    assert (down.code, up.code) == (3, 3)
+    assert "hint: `tidegate sandbox up` starts it, and says where its kubeconfig is" in down.stderr
+    assert f"hint: `export KUBECONFIG={login}`, or `--kubeconfig {login}`" in up.stderr

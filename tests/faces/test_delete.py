@@ -79,6 +79,14 @@ def test_hooks_do_not_run_where_there_is_nothing_to_delete(shop: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "target: simulated cluster\nnothing to delete\n")
 
 
+def test_programs_read_that_there_is_nothing_as_a_note(shop: Path) -> None:
+    ran = run(shop, "--sandbox", "-o", "json")
+
+    assert (ran.returncode, ran.stdout) == (0, "")
+    note = json.loads(ran.stderr)
+    assert (note["severity"], note["sentence"]) == ("note", "nothing to delete")
+
+
 def test_a_simulated_cluster_is_nothing_to_ask_about(shop: Path) -> None:
     ran = run(shop, *scenario(shop))
 
@@ -100,7 +108,7 @@ def test_events_tell_the_last_wave_first(shop: Path) -> None:
     ran = run(shop, *scenario(shop), "--yes", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    pruned = [one["ref"]["name"] for one in events if one["told"] == "object.pruned"]
+    pruned = [one["name"] for one in events if one["event"] == "object.pruned"]
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned == ["late", "early"]
 

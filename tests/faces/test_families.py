@@ -35,7 +35,7 @@ def moments(ran: Ran, told: str = BEGINS, engine: str = "") -> dict[str, float]:
             round((one["at"] - mine[0]["at"]) / 1000, 1)
         )
         for one in mine
-        if one["told"] == told
+        if one["event"] == told
     }
 
 
@@ -201,8 +201,8 @@ def test_units_go_to_the_clusters_that_they_name(tmp_path: Path) -> None:
 
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [one for one in events if one["told"] == "object.written"]
-    places = [(one["cluster"], one["ref"]["name"]) for one in written]
+    written = [one for one in events if one["event"] == "object.written"]
+    places = [(one["cluster"], one["name"]) for one in written]
     assert sorted(places) == [("east", "web"), ("east", "web"), ("west", "web"), ("west", "web")]
 
 

@@ -156,7 +156,7 @@ def test_programs_read_the_same_faults_of_a_rollout(broken: Path) -> None:
     for words in (("simulate",), ("sync", "--sandbox")):
         ran = tidegate(*words, broken, "-o", "json")
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        refused = [one for one in events if one.get("told") == "object.refused"]
+        refused = [one for one in events if one.get("event") == "object.refused"]
         assert {one["where"] for one in refused} == {place for _, place in TEXT}, words
         (field,) = [one["field"] for one in refused if one["where"] == "workloads.yaml:28:3"]
         assert field == "stringData.pin"

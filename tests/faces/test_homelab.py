@@ -54,14 +54,13 @@ def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
 def spans_of(events: Events, names: set[str]) -> tuple[int, int]:
     """From the first object of these units that is written to the last gate that opens."""
     own = [one for one in events if _name(one) in names]
-    writes = [int(str(one["at"])) for one in own if one["told"] == "object.written"]
-    gates = [int(str(one["at"])) for one in own if one["told"] == "step.passed"]
+    writes = [int(str(one["at"])) for one in own if one["event"] == "object.written"]
+    gates = [int(str(one["at"])) for one in own if one["event"] == "step.passed"]
     return min(writes), max(gates)
 
 
 def _name(event: dict[str, object]) -> object:
-    unit = event.get("unit")
-    return unit.get("name") if isinstance(unit, dict) else None
+    return str(event.get("unit", "")).rpartition("/")[2]
 
 
 def test_argo_cd_does_not_wait_for_what_a_set_generates() -> None:

@@ -26,10 +26,11 @@ CASES = {
     "cache, doctor, version": "doctor",
     "plan": "plan examples/first",
     "sync": "sync examples/first --sandbox",
+    "simulate": "simulate examples/homelab --engine own,argocd --offline",
     "explain": "explain ORD003",
     "sandbox run": "sandbox run examples/first",
 }
-OPEN = {"object", "params", "summary"}
+OPEN = {"object", "params", "summary", "given"}
 """What is below these has keys of its own."""
 
 
@@ -47,7 +48,8 @@ def keys_of(value: object) -> Iterator[str]:
 def section(title: str) -> str:
     """A chapter of the page, with the first, which counts for all."""
     (text,) = (one for one in PAGE.split("\n## ") if one.startswith((f"{title}\n", f"{title},")))
-    return text + PAGE.split("\n## ")[1]
+    more = section("sync") if title == "simulate" else ""
+    return text + PAGE.split("\n## ")[1] + more
 
 
 def check(title: str, lines: str) -> None:

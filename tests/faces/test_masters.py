@@ -99,6 +99,47 @@ def test_who_is_no_master_of_these_units_is_not_minded(
     assert not any(held(cluster, kind).values())
 
 
+@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
+def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], kind: Kind
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
+    cluster.sync(made.root)
+    cluster.put(a_controller(labels))
+    before = len(cluster.all(CONFIG_MAP, "shop"))
+
+    refused = cluster.run("delete", made.root, "--sandbox")
+
+    assert refused.code == 5, refused.stdout + refused.stderr
+    assert f"is alive, and brings `{kind.name}/" in refused.stderr
+    assert "hint: `--take-over` holds it there first; or stop it" in refused.stderr
+    assert before
+    assert len(cluster.all(CONFIG_MAP, "shop")) == before
+    assert not any(held(cluster, kind).values())
+    taken = cluster.run("delete", made.root, "--sandbox", "--take-over")
+    assert taken.code == 0, taken.stdout + taken.stderr
+    assert "held: " in taken.stderr
+    assert not cluster.all(CONFIG_MAP, "shop")
+    assert all(held(cluster, kind).values())
+
+
+def test_units_that_are_gone_are_nobodys_to_bring_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster.sync(made.root)
+    for name in cluster.all(KUSTOMIZATION, "flux-system"):
+        cluster.delete(KUSTOMIZATION, "flux-system", name)
+    cluster.put(a_controller(FLUX))
+
+    ran = cluster.run("delete", made.root, "--sandbox", "--take-over")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "no controller of these units is alive, and nobody is held" in ran.stderr
+    assert not cluster.all(CONFIG_MAP, "shop")
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_controller_that_has_ended_is_not_minded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str

@@ -54,7 +54,7 @@ def played(made: Repository, scenario: Body, engine: str = "argocd") -> Body:
     assert ran.stdout, ran.stderr
     ending: Body = json.loads(ran.stdout.splitlines()[-1])
     ending["told"] = ran.stderr
-    ending["hooks"] = ran.stdout.count('"told":"hook.finished"')
+    ending["hooks"] = ran.stdout.count('"event":"hook.finished"')
     return ending
 
 

@@ -40,6 +40,12 @@ spec:
   destination: {server: https://kubernetes.default.svc, namespace: default}
   syncPolicy: {automated: {}}
 """
+LACKING = """\
+apiVersion: v2
+name: chart
+version: 1.0.0
+dependencies: [{name: redis, version: 1.x, repository: "https://charts.example.invalid"}]
+"""
 
 
 def run(folder: Path, *words: str) -> Said:
@@ -73,6 +79,48 @@ def test_so_must_be_what_is_piped_in(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "right file" in empty.stderr
 
 
+@pytest.mark.parametrize("verb", [*OFFLINE[:4], *OFFLINE[5:]], ids=lambda verb: verb[0])
+def test_a_base_that_is_not_there_is_missing_and_not_too_far_away(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    write_unit(tmp_path / "overlays" / "prod", kustomization="resources: [../../base]\n")
+
+    ran = run(tmp_path, *verb, "overlays/prod")
+
+    assert ran.code == 3
+    assert "error[render.kustomize.missing]: `../../base` should be" in ran.stderr
+    assert "  at overlays/prod/kustomization.yaml:1:13 (resources[0])" in ran.stderr
+
+
+@pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
+def test_a_directory_whose_only_file_is_no_yaml_says_so(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    write_unit(tmp_path / "unit", web="apiVersion: v1\nkind: [\n")
+
+    ran = run(tmp_path, *verb, "unit")
+
+    assert "warning[render.nothing]" in ran.stderr
+    assert "warning[documents.syntax]" in ran.stderr
+    assert "  at unit/web.yaml:3:1" in ran.stderr
+
+
+@pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
+def test_what_comes_through_a_pipe_has_places_of_its_own(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
+        "  annotations: {argocd.argoproj.io/hook: Presync}\n"
+    )
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+
+    ran = run(tmp_path, *verb, "-")
+
+    assert "warning[argo.hook]" in ran.stderr
+    assert "  at stdin.yaml:5:17 " in ran.stderr
+
+
 @pytest.mark.parametrize("verb", [*OFFLINE[:4], ("status",)], ids=lambda verb: verb[0])
 def test_a_base_that_could_not_be_had_is_no_success(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,6 +136,23 @@ def test_a_base_that_could_not_be_had_is_no_success(
     assert "error[units.weakened]: not all of it is known: 1 chart or base" in ran.stderr
     assert "there is nothing to do\n" not in ran.stdout
     assert not any(one.endswith(": passed after 0.0s") for one in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("verb", ["units", "waves", "graph", "lint"])
+def test_verbs_that_only_look_end_as_those_that_prove(
+    verb: str, output: str, tmp_path: Path
+) -> None:
+    far = "https://git.example.invalid/base//web?ref=v1"
+    overlay = write_unit(tmp_path / "overlay", kustomization=f"resources: ['{far}']\n")
+    chart = write_unit(tmp_path / "chart", Chart=LACKING)
+    form = ("-o", "json") if output == "json" else ()
+
+    for unit in (overlay, chart):
+        ran = run(tmp_path, verb, str(unit), "--offline", *form)
+
+        assert ran.code == 3, (verb, unit)
+        assert "not all of it is known: 1 chart or base" in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("verb", OFFLINE[:4], ids=lambda verb: verb[0])
@@ -150,6 +215,26 @@ def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.Mo
     assert units[0].split() == sources[0].split() == heads
     assert any("GitRepository/platform  ./web" in one for one in units)
     assert URL in sources[1]
+
+
+def test_a_source_that_nobody_applies_is_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    made.put("clusters/source.yaml", git_repository())
+    made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
+    spare = git_repository()
+    mapping(spare, "metadata")["name"] = "spare"
+    made.put("spare/source.yaml", spare)
+    place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
+
+    shown = cluster.reach("get", "sources", *place)
+    told = cluster.reach("get", "sources", "-o", "json", *place)
+
+    assert shown.code == 0, shown.stderr
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["platform", "spare"]
+    names = [json.loads(line)["metadata"]["name"] for line in told.stdout.splitlines()]
+    assert names == ["platform", "spare"]
 
 
 def test_where_nothing_is_found_it_is_no_bug(

@@ -81,9 +81,7 @@ def test_a_gate_waits_for_what_a_row_of_the_user_says(
     ran = run(verb, tmp_path, **files)
 
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = {
-        event["ref"]["name"]: event["at"] for event in told if event["told"] == "object.written"
-    }
+    written = {event["name"]: event["at"] for event in told if event["event"] == "object.written"}
     assert ran.returncode == 0
     # Servers keep times in whole seconds, so a stage may seem to begin up to one earlier.
     assert 89_000 <= written["behind"] - written["it"] <= 91_000
@@ -107,5 +105,5 @@ def test_a_failure_is_explained_by_what_a_row_of_the_user_needs_and_makes(
 
     last = json.loads(ran.stdout.splitlines()[-1])
     assert ran.returncode == 4
-    assert last["told"] == "engine.ended"
+    assert last["event"] == "engine.ended"
     assert why in json.dumps(last["failures"])

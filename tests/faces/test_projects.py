@@ -253,8 +253,8 @@ def test_a_window_that_closes_between_two_waves_holds_the_second_one(tmp_path: P
 
     def wait(ran: Ran) -> int:
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        late = (one for one in events if one.get("ref", {}) and one["told"] == "object.written")
-        at = {one["ref"]["name"]: one["at"] for one in late}
+        late = (one for one in events if one["event"] == "object.written")
+        at = {one["name"]: one["at"] for one in late}
         assert at["web"] - events[0]["at"] < 2_000
         seconds: int = (at["web-late"] - at["web"]) // 1_000
         return seconds

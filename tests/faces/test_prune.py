@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> Path:
 
 def pruned(ran: subprocess.CompletedProcess[str]) -> list[str]:
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return sorted(one["ref"]["name"] for one in events if one["told"] == "object.pruned")
+    return sorted(one["name"] for one in events if one["event"] == "object.pruned")
 
 
 def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:

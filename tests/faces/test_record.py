@@ -53,7 +53,7 @@ def test_units_are_in_it_with_their_waves_and_who_brings_them(tmp_path: Path) ->
 
     type_in("sync", "examples/platform", "--sandbox", "--offline", "--record", record)
 
-    waves = {one["id"]["name"]: one.get("wave") for one in lines_of(record)[0]["units"]}  # type: ignore[attr-defined]
+    waves = {one["name"]: one.get("wave") for one in lines_of(record)[0]["units"]}  # type: ignore[attr-defined]
     assert (waves["database"], waves["shop"]) == (0, 1)
 
 
@@ -109,6 +109,6 @@ def test_a_rollout_that_fails_is_in_it_with_why_and_without_secrets(tmp_path: Pa
     ran = type_in("sync", unit, "--sandbox", "--scenario", scenario, "--record", record)
 
     assert ran.code == 4, ran.stderr
-    assert lines_of(record)[-1]["told"] == "rollout.explained"
+    assert lines_of(record)[-1]["event"] == "rollout.explained"
     assert "***" in record.read_text()
     assert "specified backoff" not in record.read_text()

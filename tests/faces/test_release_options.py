@@ -117,7 +117,7 @@ def lasted(ran: Ran, word: str) -> int:
         one for one in map(json.loads, ran.stdout.splitlines()) if word in one.get("step", "")
     ]
     began, failed = (
-        next(one["at"] for one in events if one["told"] == told)
+        next(one["at"] for one in events if one["event"] == told)
         for told in ("step.applying", "step.failed")
     )
     return int(failed - began)

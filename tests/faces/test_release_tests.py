@@ -254,7 +254,7 @@ def test_tests_have_a_time_of_their_own(tmp_path: Path, shop: ChartRepository) -
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     began, failed = (
-        next(one["at"] for one in events if one.get("told") == what and "test" in one["step"])
+        next(one["at"] for one in events if one.get("event") == what and "test" in one["step"])
         for what in ("step.gating", "step.failed")
     )
     assert 2 * MINUTE <= failed - began < 3 * MINUTE

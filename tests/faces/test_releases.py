@@ -134,7 +134,7 @@ def test_records_lie_where_the_release_says(sandbox: KeptSandbox, shop: ChartRep
 def ran(done: Ran) -> list[str]:
     """The steps that were begun, in their order, without the name of the unit."""
     told = [json.loads(line) for line in done.stdout.splitlines()]
-    begun = (one["step"] for one in told if one["told"] == "step.applying")
+    begun = (one["step"] for one in told if one["event"] == "step.applying")
     return [one.removeprefix("HelmRelease/shop/web/") for one in begun]
 
 

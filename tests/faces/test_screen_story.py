@@ -15,8 +15,8 @@ import pytest
 from tests.fakes.story import Story, tell_first
 from tidegate.cli.forms import Log, Records
 from tidegate.cli.terminal import Outlet
-from tidegate.model.event import Event
 from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.documents import EventOut, event_in
 from tidegate.report.rollout.failure import explain_failure
 from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, plain, wrap
@@ -96,8 +96,9 @@ def test_the_records_are_the_events(story: Story) -> None:
     records.end(story.evidence, COMMANDS)
 
     lines = stream.getvalue().splitlines()
-    read = [msgspec.json.decode(line, type=Event) for line in lines[: len(story.events)]]
-    assert read == story.events
+    units = {str(event.unit): event.unit for event in story.events if event.unit}
+    told = [msgspec.json.decode(line, type=EventOut) for line in lines[: len(story.events)]]
+    assert [event_in(one, units) for one in told] == story.events
     ends = [msgspec.json.decode(line)["outcome"] for line in lines[len(story.events) :]]
     assert ends == (["failed"] if story.evidence else [])
 

@@ -97,8 +97,8 @@ class Platform:
         ran = tidegate("simulate", root, *here, "-o", "json", *words)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        applied = (one["unit"] for one in events if one["told"] == "step.applying")
-        return [*dict.fromkeys(unit["name"] for unit in applied if unit["kind"])]
+        applied = (one["unit"] for one in events if one["event"] == "step.applying")
+        return [*dict.fromkeys(unit.rpartition("/")[2] for unit in applied if unit.count("/") == 2)]
 
     def sync(self, *words: str) -> list[tuple[str, str]]:
         """What was told of which units."""
@@ -107,7 +107,7 @@ class Platform:
         ran = tidegate("sync", root, *here, *words)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        return [(one["told"], (one.get("unit") or {}).get("name", "")) for one in events]
+        return [(one["event"], one.get("unit", "").rpartition("/")[2]) for one in events]
 
 
 @pytest.mark.parametrize("maker", [external("east"), sealed("east", "edge")])

@@ -24,12 +24,12 @@ def test_events_of_several_engines_are_told_with_their_names() -> None:
 
     told = [json.loads(line) for line in ran.stdout.splitlines()]
     ends = [
-        (event["engine"], event["reason"]) for event in told if event["told"] == "rollout.ended"
+        (event["engine"], event["reason"]) for event in told if event["event"] == "rollout.ended"
     ]
     # Flux knows no waves: the migration runs before its database, a failed Job stays failed, and
     # Flux tries it again until the simulation is over.
     assert ends == [("flux", "stopped"), ("argocd", "passed")]
-    last = next(one for one in told if one["told"] == "engine.ended" and one["engine"] == "flux")
+    last = next(one for one in told if one["event"] == "engine.ended" and one["engine"] == "flux")
     assert last["sentence"].startswith("it still tries: Job default/migrate: ")
     assert last["failures"][0]["why"][-1].startswith("Service default/db has no ready endpoints")
 
@@ -41,13 +41,13 @@ def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
 
     told = [json.loads(line) for line in ran.stdout.splitlines()]
     last = {document["engine"]: document for document in told}
-    assert [one for one in told if one["told"] == "engine.ended"] == list(last.values())
+    assert [one for one in told if one["event"] == "engine.ended"] == list(last.values())
     assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
     failed = last["tidegate"]
     assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
     assert failed["sentence"].startswith("Job default/migrate: ")
     (failure,) = failed["failures"]
-    assert failure["ref"]["name"] == "migrate"
+    assert failure["name"] == "migrate"
     assert failure["why"][-1].startswith("Service default/db has no ready endpoints")
     assert failure["log"] == ["dial tcp: lookup db: no endpoints"]
     assert failure["events"][-1].startswith("BackoffLimitExceeded: ")

@@ -52,9 +52,9 @@ def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None
 
     told = events(ran.stdout)
     assert ran.returncode == 0
-    assert told[0]["told"] == "rollout.begun"
-    assert (told[-1]["told"], told[-1]["reason"]) == ("rollout.ended", "passed")
-    assert [event["told"] for event in told].count("object.written") == 10
+    assert told[0]["event"] == "rollout.begun"
+    assert (told[-1]["event"], told[-1]["reason"]) == ("rollout.ended", "passed")
+    assert [event["event"] for event in told].count("object.written") == 10
     moments = [event["at"] for event in told]
     assert moments == sorted(moments, key=lambda at: at if isinstance(at, int) else 0)
 

@@ -40,8 +40,8 @@ def written(*arguments: str | Path) -> list[str]:
     ran = run(*arguments, "-o", "json")
     assert (ran.returncode, ran.stderr) == (0, "")
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    found = [one["ref"] for one in events if one["told"] == "object.written"]
-    return [f"{ref['kind']['name']} {ref['name']}" for ref in found]
+    found = [one for one in events if one["event"] == "object.written"]
+    return [f"{one['kind']} {one['name']}" for one in found]
 
 
 @pytest.fixture

@@ -48,10 +48,10 @@ def test_a_step_that_began_too_early_is_named_with_both_times(tmp_path: Path) ->
         at = next(
             number
             for number, line in enumerate(lines)
-            if line.get("told") == "step.passed" and str(line["step"]).endswith("/-2")
+            if line.get("event") == "step.passed" and str(line["step"]).endswith("/-2")
         )
         passed = lines.pop(at)
-        begins = next(n for n in range(at, len(lines)) if lines[n]["told"] == "step.applying")
+        begins = next(n for n in range(at, len(lines)) if lines[n]["event"] == "step.applying")
         return [*lines[: begins + 1], passed, *lines[begins + 1 :]]
 
     record = recorded(tmp_path, early)
@@ -97,7 +97,7 @@ def test_what_is_no_record_is_told(text: str, told: str, tmp_path: Path) -> None
 
 
 def test_a_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
-    record = recorded(tmp_path, lambda lines: [lines[0], {"told": "nonsense"}, *lines[1:]])
+    record = recorded(tmp_path, lambda lines: [lines[0], {"event": "nonsense"}, *lines[1:]])
 
     ran = type_in("verify", "--record", record)
 

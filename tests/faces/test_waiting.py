@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -76,6 +77,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     assert cluster.sync(made.root).code == 4
 
     whole = cluster.reach(*wait, "--health")
+    told = cluster.reach(*wait, "--health", "-o", "json")
     part = cluster.reach(*wait, "--resource", ":ConfigMap:web")
     ill = cluster.reach(*wait, "--resource", "batch:Job:default/broken", "--degraded")
     nobody = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
@@ -85,6 +87,12 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     gone = cluster.reach(*wait, "--delete")
 
     assert (whole.code, part.code, ill.code) == (8, 0, 0), part.stderr + ill.stderr
+    last = json.loads(told.stdout.splitlines()[-1])
+    (failure,) = last["failures"]
+    assert (told.code, last["event"], last["outcome"]) == (8, "wait.explained", "late")
+    assert (failure["unit"], failure["name"]) == ("Application/argocd/red", "broken")
+    assert any(one.startswith("BackoffLimitExceeded: ") for one in failure["events"])
+    assert "  Job default/broken is not well" in whole.stdout.splitlines()
     assert part.stdout == "argocd/red  Synced  Healthy: Resource is always ready\n"
     assert "there is no object `:ConfigMap:wob`" in nobody.stderr
     assert (there.code, both.code, gone.code) == (8, 2, 0), gone.stdout + gone.stderr

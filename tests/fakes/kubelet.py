@@ -14,12 +14,16 @@ from tests.fakes.serving import served
 
 @dataclass
 class LogEndpoint:
-    """Lines by (namespace, pod, container), and those of the run before."""
+    """Lines by (namespace, pod, container), and those of the run before.
+
+    `usual`: what every other container prints.
+    """
 
     certificate: Path
     key: Path
     lines: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     before: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    usual: list[str] = field(default_factory=list)
     port: int = 0
 
     @asynccontextmanager
@@ -32,6 +36,6 @@ class LogEndpoint:
     async def _print(self, request: web.Request) -> web.Response:
         spot = request.match_info
         runs = self.before if request.query.get("previous") == "true" else self.lines
-        lines = runs[spot["namespace"], spot["pod"], spot["container"]]
+        lines = runs.get((spot["namespace"], spot["pod"], spot["container"]), self.usual)
         tail = int(request.query.get("tailLines", len(lines)))
         return web.Response(text="".join(f"{line}\n" for line in lines[-tail:]))

@@ -52,4 +52,4 @@ def two_units(root: Path, suffix: str = "", /, **spec: Json) -> Repository:
 def written(ran: Ran) -> set[str]:
     """The names of the objects that were written, by the events that a command told."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return {one["ref"]["name"] for one in events if one["told"] == "object.written"}
+    return {one["name"] for one in events if one["event"] == "object.written"}

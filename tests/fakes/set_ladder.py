@@ -77,8 +77,9 @@ def spans(events: list[dict[str, object]]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for one in events:
         unit, at = one.get("unit"), one.get("at")
-        if isinstance(unit, dict) and unit["kind"] and isinstance(at, int):
-            begun, passed = found.get(unit["name"], (at, at))
-            if one["told"] in {"step.applying", "step.passed"}:
-                found[unit["name"]] = (begun, max(passed, at))
+        if isinstance(unit, str) and unit.count("/") == 2 and isinstance(at, int):
+            name = unit.rpartition("/")[2]
+            begun, passed = found.get(name, (at, at))
+            if one["event"] in {"step.applying", "step.passed"}:
+                found[name] = (begun, max(passed, at))
     return found

@@ -68,7 +68,7 @@ def test_the_same_is_assumed_in_every_run(tmp_path: Path) -> None:
     )
 
     assert first == second
-    assert json.loads(first[1].splitlines()[0])["told"] == "cluster.assumed"
+    assert json.loads(first[1].splitlines()[0])["event"] == "cluster.assumed"
 
 
 @pytest.mark.parametrize(

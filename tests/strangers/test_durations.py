@@ -23,9 +23,17 @@ spec:
 """
 
 
+PROMETHEUS = """
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: web}
+spec: {replicas: 1}
+"""
+
+
 def endings(told: str) -> list[dict[str, object]]:
     documents = [json.loads(line) for line in told.splitlines()]
-    return [one for one in documents if one["told"] == "engine.ended"]
+    return [one for one in documents if one["event"] == "engine.ended"]
 
 
 def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None:
@@ -71,6 +79,14 @@ def test_a_deadline_that_is_too_short_for_a_bad_day_is_told(tmp_path: Path) -> N
     assert code == 4
     assert "tidegate, likely: passed after" in told
     assert "tidegate, pessimistic: failed after" in told
+
+
+def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
+    code, told, aside = tidegate("simulate", tmp_path, PROMETHEUS, "--spread", "-o", "json")
+
+    assert code == 0, aside
+    outcomes = [(one["expecting"], one["outcome"]) for one in endings(told)]
+    assert outcomes == [(one, "passed") for one in ("optimistic", "likely", "pessimistic")]
 
 
 def learn(*words: str) -> tuple[int, str, str]:

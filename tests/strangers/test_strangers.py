@@ -56,7 +56,7 @@ def simulate(place: Path, case: str, *words: str) -> tuple[int, str]:
 def lacks_of(told: str) -> list[str]:
     documents = [json.loads(line) for line in told.splitlines()]
     return [
-        f"{one['lacking']} {one['name']}" for one in documents if one["told"] == "cluster.lacks"
+        f"{one['lacking']} {one['name']}" for one in documents if one["event"] == "cluster.lacks"
     ]
 
 

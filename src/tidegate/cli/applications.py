@@ -15,6 +15,7 @@ from tidegate.flows.entering import Found
 from tidegate.flows.resources import Resources, object_rows, read_resources
 from tidegate.flows.session import Session
 from tidegate.flows.standing import UnitStanding, read_standings
+from tidegate.flows.weakness import findings_of
 from tidegate.model.finding import Finding
 from tidegate.model.reading import text
 from tidegate.report.applications import ApplicationRow, window_words
@@ -38,7 +39,7 @@ def read_applications(
 
     rows, found = in_found(pointed_of(told["place"], told), told, ask)
     doing.clear()
-    return rows, found.findings
+    return rows, findings_of(found)
 
 
 def watch_applications(

@@ -12,11 +12,11 @@ from tidegate.cli.window import Size
 from tidegate.errors import escaped, harmless
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
-from tidegate.report.places import seen_text
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.ending import has_failed, rollout_ending
+from tidegate.report.rollout.documents import event_out
+from tidegate.report.rollout.ending import has_failed, is_explained, rollout_ending
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import explain_failure
+from tidegate.report.rollout.failure import explain_failure, explain_lateness
 from tidegate.report.rollout.lines import Lines
 from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import Marks, Row, wrap
@@ -41,8 +41,7 @@ class Records:
 
     def take(self, event: Event) -> None:
         self._course.take(event)
-        told = msgspec.structs.replace(event, where=seen_text(event.where))
-        self._outlet.write(f"{harmless(msgspec.json.encode(told).decode())}\n")
+        self._outlet.write(f"{harmless(msgspec.json.encode(event_out(event)).decode())}\n")
 
     def look(self, now: Ms) -> None:
         """Time alone is no event."""
@@ -52,7 +51,7 @@ class Records:
 
     def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:  # noqa: ARG002 - theirs
         """Of what failed, all that is known: why, its log, its Events."""
-        if not has_failed(self._course):
+        if not is_explained(self._course):
             return
         document = rollout_ending(self._course, evidence)
         self._outlet.write(f"{harmless(msgspec.json.encode(document).decode())}\n")
@@ -138,7 +137,8 @@ def ending(
 ) -> list[Row]:
     """What is to be said after the end, besides that it came."""
     if course.result == STOPPED:
-        return go_on(course, commands)
+        late = explain_lateness(course, evidence) if course.is_late else []
+        return [*late, *go_on(course, commands)]
     if has_failed(course):
         return explain_failure(course, evidence, commands=commands, marks=marks)
     return []

@@ -17,6 +17,7 @@ from tidegate.flows.lineage import read_lineage, trace_object
 from tidegate.flows.living_trees import LivingTrees
 from tidegate.flows.named import find_named
 from tidegate.flows.session import Session
+from tidegate.flows.weakness import findings_of
 from tidegate.report.lineage import (
     TraceBlock,
     TreeNode,
@@ -48,7 +49,7 @@ def show_tree(kind: str, called: str, told: Given, doing: Doing, *, compact: boo
         say_target(told)
     lines = (line for node in nodes for line in tree_lines(node))
     options.show(told["output"], map(tree_document, nodes), lines)
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))
 
 
 def _is_chosen(told: Given) -> bool:
@@ -68,4 +69,4 @@ def show_trace(kind: str, called: str, told: Given, doing: Doing) -> int:
     blocks, found = in_found(pointed_of(told["place"], told), told, ask)
     doing.clear()
     options.show(told["output"], [trace_document(blocks)], trace_lines(blocks, room_on(sys.stdout)))
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))

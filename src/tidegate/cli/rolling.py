@@ -26,7 +26,7 @@ from tidegate.flows.session import Session, Target
 from tidegate.model.event import Result
 from tidegate.model.plan import Plan
 from tidegate.report.refusals import faults_of_rollout
-from tidegate.report.rollout.ending import has_failed, rollout_ending
+from tidegate.report.rollout.ending import is_explained, rollout_ending
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
@@ -79,7 +79,7 @@ async def show_rollout(
     audience = screen if record is None else RecordedAudience(screen, record)
     ended = await roll_out(plan, session, rolling, audience)
     screen.end(ended.evidence, _commands(target, ended.result))
-    if record is not None and has_failed(screen.course):
+    if record is not None and is_explained(screen.course):
         record.add(rollout_ending(screen.course, ended.evidence))
     options.say_findings(faults_of_rollout(screen.course, ended.evidence))
     for line in ended.unreported:

@@ -18,6 +18,7 @@ from tidegate.flows.followed_logs import FollowedLogs
 from tidegate.flows.named import find_named
 from tidegate.flows.session import Session
 from tidegate.flows.telling import find_running, read_events, read_unit_logs
+from tidegate.flows.weakness import findings_of
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
 from tidegate.report.told import (
@@ -50,7 +51,7 @@ def show_events(about: tuple[str, str], types: str, told: Given, doing: Doing) -
         else ()
     )
     options.show(told["output"], map(event_document, shown), lines)
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))
 
 
 def show_logs(called: str, tail: int, told: Given, doing: Doing, *, follows: bool) -> int:
@@ -71,7 +72,7 @@ def show_logs(called: str, tail: int, told: Given, doing: Doing, *, follows: boo
         note(f"no pod of `{named.id}` has failed or waits with something printed")
     lines = log_lines(printed, room_on(sys.stdout))
     options.show(told["output"], map(log_document, printed), lines)
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))
 
 
 def _follow_logs(unit: UnitId, tail: int, told: Given, doing: Doing) -> int:
@@ -91,4 +92,4 @@ def _follow_logs(unit: UnitId, tail: int, told: Given, doing: Doing) -> int:
         return found
 
     found = in_found(pointed_of(told["place"], told), told, ask)
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))

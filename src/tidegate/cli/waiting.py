@@ -15,12 +15,16 @@ from tidegate.cli.unit_options import Given
 from tidegate.errors import LateError
 from tidegate.flows.entering import Found
 from tidegate.flows.following import each_change, places_of
+from tidegate.flows.preview import NOTHING
 from tidegate.flows.session import Session
 from tidegate.flows.standing import UnitStanding, is_gone, narrow_standings, read_standings
+from tidegate.flows.telling import explain_standings
 from tidegate.model.event import Result
 from tidegate.model.moment import format_duration
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Health
+from tidegate.report.rollout.ending import wait_ending, wait_rows
+from tidegate.report.rollout.rows import plain
 
 ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
 
@@ -87,14 +91,28 @@ def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
                 lost = [one for one in meant if wanted.is_lost(_before(known, one), one)]
                 _tell(meant, known, told["output"])
                 if lost:
-                    note(f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}")
+                    why = f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}"
+                    await _explain(lost, Result.FAILED, why, session, told["output"])
+                    note(why)
                     return Result.FAILED
                 left = [one for one in meant if not await wanted.holds(one, session)]
                 if not left:
                     return Result.PASSED
-        raise _late(left, told)
+        late = _late(left, told)
+        await _explain(left, Result.LATE, late.problem, session, told["output"])
+        raise late
 
     return CODES[in_found(pointed_of(told["place"], told), told, ask)]
+
+
+async def _explain(
+    left: list[UnitStanding], outcome: Result, why: str, session: Session, output: str
+) -> None:
+    """Behind all changes, what is known of those that are not well."""
+    evidence = await explain_standings(left, session)
+    plan = left[0].plan if left else NOTHING
+    document = wait_ending(plan, outcome, why, evidence)
+    options.show(output, [document], map(plain, wait_rows(plan, evidence)))
 
 
 def _before(known: dict[str, tuple[str, Health]], one: UnitStanding) -> Health | None:

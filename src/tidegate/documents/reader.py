@@ -45,11 +45,11 @@ def refuse_duplicates(documents: Iterable[Document]) -> None:
 def duplicate_errors(document: Document) -> Iterator[DocumentError]:
     """Each key of a document that is written twice."""
     for twice in document.duplicates:
-        field = path_text(twice.path)
+        field, first, last = path_text(twice.path), twice.first.line, twice.last.line
+        lines = f": in line {first} and in line {last}" if first != last else f" in line {last}"
         yield DocumentError(
             "documents.duplicate",
-            f"the key `{field}` is written twice: in line {twice.first.line}"
-            f" and in line {twice.last.line}, and Kubernetes drops the first",
+            f"the key `{field}` is written twice{lines}, and Kubernetes drops the first",
             where=Place(twice.last.name, twice.last.line, twice.last.column, field),
             hint="remove one of the two",
         )

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.change import FieldChange
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Event
 from tidegate.model.ledger import EntryEnd, HookRun
@@ -50,16 +51,17 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 class Compared(msgspec.Struct, frozen=True, gc=False):
     """How a text stands against what lives; `fixed` are the fields that cannot be changed.
 
-    `replaces`: it is put in the place of all that is there.
+    `replaces`: it is put in the place of all that is there. `fields`: what differs.
     """
 
     stand: Stand
     fixed: tuple[str, ...] = ()
     replaces: bool = False
+    fields: tuple[FieldChange, ...] = ()
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives; `fixed` and `replaces` as found then.
+    """One object of a step, compared with what lives; the rest as `Compared` has it.
 
     `drift`: what others have changed, where that is what its unit is looked at for.
     """
@@ -69,6 +71,7 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     live: Written | None = None
     fixed: tuple[str, ...] = ()
     replaces: bool = False
+    fields: tuple[FieldChange, ...] = ()
     drift: ObjectDrift | None = None
 
 

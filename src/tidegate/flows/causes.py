@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
+from msgspec.structs import replace
+
 from tidegate.errors import ClusterError
 from tidegate.flows.beside import Beside
 from tidegate.flows.evidence import Background, collect_evidence
@@ -91,5 +93,5 @@ class Causes(Beside):
             return
         self._known[key] = cause
         now = self.world.now()
-        told = Told.GATE_EXPLAINED
-        self._tell(Event(now, told, step.id, ref, sentence=cause, cluster=step.cluster))
+        event = Event(now, Told.GATE_EXPLAINED, step.id, ref, sentence=cause)
+        self._tell(replace(event, unit=step.owner, cluster=step.cluster))

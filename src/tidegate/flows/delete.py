@@ -66,10 +66,14 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deletions(msgspec.Struct, frozen=True):
-    """The plan that ends all units, and what it is for each of them."""
+    """The plan that ends all units, and what it is for each of them.
+
+    `planned`: what Git says of them.
+    """
 
     plan: Plan
     units: tuple[Deletion, ...]
+    planned: Planned
     findings: tuple[Finding, ...] = ()
     contents: tuple[TidegateError, ...] = ()
 
@@ -111,7 +115,7 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
         *(one for one in found.findings if one.severity is not Severity.ERROR),
         *planned.findings,
     )
-    return Deletions(plan, tuple(ends.values()), findings, contents)
+    return Deletions(plan, tuple(ends.values()), planned, findings, contents)
 
 
 def _refuse_unread(found: Found, planned: Planned) -> None:

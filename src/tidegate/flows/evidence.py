@@ -40,6 +40,7 @@ from tidegate.world.protocol import World
 
 EVENT = Kind("", "v1", "Event")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+JOB = Kind("batch", "v1", "Job")
 LAST_LINES = 10
 MOST_PODS = 2
 MOST_READ = 500
@@ -193,12 +194,13 @@ class _Asking:
         pods, sets = [_items(outcome) for outcome in await self._ask(*wanted)]
         own = _owned(sets, {live.uid})
         owners = {live.uid, *(text(one, "metadata", "uid") for one in own)}
-        return [pod for pod in _owned(pods, owners) if not _is_well(pod)], own
+        ends = live.ref.kind == JOB
+        return [pod for pod in _owned(pods, owners) if not _is_well(pod, ends=ends)], own
 
     async def _end(self, pod: Body) -> PodEnd:
         ref = _pod_ref(pod)
         ended = [one for one in map(self._ended, _statuses(pod)) if one is not None]
-        containers = [*ended, *_unended(pod)]
+        containers = [*ended, *(_unended(pod) or _running(pod))]
         asked = [Logs(ref=ref, container=one.name, tail=LAST_LINES) for one in containers]
         printed = await self._ask(*asked) if asked else ()
         return PodEnd(
@@ -287,8 +289,9 @@ def _owned(bodies: Iterable[Body], owners: set[str]) -> list[Body]:
     ]
 
 
-def _is_well(pod: Body) -> bool:
-    return text(pod, "status", "phase") == "Succeeded" or not _unready(pod)
+def _is_well(pod: Body, *, ends: bool) -> bool:
+    """Whether a pod is as it should be; one that `ends` does its work by that."""
+    return text(pod, "status", "phase") == "Succeeded" or not (ends or _unready(pod))
 
 
 def _unready(pod: Body) -> str:
@@ -313,7 +316,7 @@ def _statuses(pod: Body) -> list[Body]:
     return [*inits, *mappings(pod, "status", "containerStatuses")]
 
 
-def _unended(pod: Body) -> Iterable[ContainerEnd]:
+def _unended(pod: Body) -> list[ContainerEnd]:
     """The init container that all others wait for, as kubectl counts it."""
     inits = mappings(pod, "status", "initContainerStatuses")
     sidecars = {
@@ -321,14 +324,29 @@ def _unended(pod: Body) -> Iterable[ContainerEnd]:
         for one in mappings(pod, "spec", "initContainers")
         if text(one, "restartPolicy") == "Always"
     }
-    for place, one in enumerate(inits):
-        if mapping(one, "state", "running") and text(one, "name") not in sidecars:
-            yield ContainerEnd(
-                name=text(one, "name"),
-                reason=f"Init:{place}/{len(inits)}",
-                message="it runs, and the containers behind it wait for it to end",
-                restarts=number(one, "restartCount"),
-            )
+    return [
+        ContainerEnd(
+            name=text(one, "name"),
+            reason=f"Init:{place}/{len(inits)}",
+            message="it runs, and the containers behind it wait for it to end",
+            restarts=number(one, "restartCount"),
+        )
+        for place, one in enumerate(inits)
+        if mapping(one, "state", "running") and text(one, "name") not in sidecars
+    ]
+
+
+def _running(pod: Body) -> list[ContainerEnd]:
+    """Containers that run, and are not what is waited for: ready, or done."""
+    return [
+        ContainerEnd(
+            name=text(one, "name"),
+            reason="Running" if one.get("ready") is True else "Running, and not ready",
+            runs=True,
+        )
+        for one in mappings(pod, "status", "containerStatuses")
+        if mapping(one, "state", "running") and not _again(one)
+    ]
 
 
 def _pod_ref(pod: Body) -> Ref:

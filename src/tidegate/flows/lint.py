@@ -23,6 +23,7 @@ from tidegate.flows.pointing import Pointed
 from tidegate.flows.reading import read_members
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
+from tidegate.flows.weakness import findings_of
 from tidegate.lint.baseline import read_baseline, without_known, write_baseline
 from tidegate.lint.catalogue import READ_AS, RULES
 from tidegate.lint.rule import Mark, Rule, RuleRemark, check
@@ -175,7 +176,7 @@ def _together(
     looks: Iterable[_EntryLook], found: Found, config: Config, places: LintPlaces, asking: Asking
 ) -> LintReport:
     looks = list(looks)
-    read = [*found.findings, *(one for look in looks for one in look.findings)]
+    read = [*findings_of(found), *(one for look in looks for one in look.findings)]
     unknown = tuple(Unknown(one.sentence, one.where) for one in read if _is_not_had(one))
     known = (one for one in read if not _is_not_had(one))
     told = [_as_rule(one) for one in places.files.of_findings(known)]

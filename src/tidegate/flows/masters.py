@@ -4,6 +4,8 @@
     take over     each unit is held first, and stays so
     hand back     behind a rollout that has passed, each unit that we hold is let go
 
+Who deletes is refused, or takes over, by the same rule: a controller would bring back what is gone.
+
 All that is remembered of it stands on the units' own objects, so that whoever was killed on the way
 goes on where it was.
 """
@@ -46,6 +48,8 @@ ENOUGH = 10
 """So many pods of a controller tell enough of it."""
 TRIES = 3
 MOST_NAMED = 3
+TAKES = "`--take-over` holds it there first"
+NOBODY = "`--take-over`: no controller of these units is alive, and nobody is held"
 
 
 class Met(msgspec.Struct, frozen=True):
@@ -77,26 +81,61 @@ async def meet_masters(
 
     With `takes_over` whoever is there is held. What is held already stays so.
     """
-    groups = {name: one.group for name, one in MASTERS.items()}
-    own = await find_own(planned, session, groups)
-    alive, notes = await find_alive(((one.cluster, one.kind) for one in own), session)
+    own, alive, notes = await _masters_of(planned, session)
     watched = {name: one for name, one in own.items() if (name.cluster, name.kind) in alive}
     if not watched and not hands_back:
-        note = "`--take-over`: no controller of these units is alive, and nobody is held"
-        return Met(planned, own, notes=(*notes, note) if takes_over else notes)
+        return Met(planned, own, notes=(*notes, NOBODY) if takes_over else notes)
     concerned = own if hands_back else watched
     lives = await _look(concerned, session)
     held = [name for name, live in lives.items() if is_held(body_of(live))]
     free = [name for name in watched if name in lives and name not in held]
     if (free or not held) and watched and not takes_over and not (hands_back and held):
-        raise _two_masters(free or [*watched], alive)
-    _refuse_busy([name for name in free if is_busy(body_of(lives[name]))])
-    for name in free:
-        await _change(concerned[name], lives[name], session, holds=True)
+        raise _two_masters(
+            free or [*watched], alive, f"{TAKES}, and `--hand-back` lets it go again"
+        )
+    notes += await _hold({name: (concerned[name], lives[name]) for name in free}, session)
     names = tuple(name for name in concerned if name in watched or name in held)
-    if free:
-        notes = (*notes, f"{_count(free)} held: {_titles(free)} leaves them alone for now")
     return Met(_held_from_the_beginning(planned, names, own), own, names, notes)
+
+
+async def meet_masters_at_end(planned: Planned, session: Session, *, takes_over: bool) -> Met:
+    """The same before units are deleted: nobody brings what has no own object any more."""
+    own, alive, notes = await _masters_of(planned, session)
+    watched = {name: one for name, one in own.items() if (name.cluster, name.kind) in alive}
+    lives = await _look(watched, session)
+    free = [name for name, live in lives.items() if not is_held(body_of(live))]
+    if free and not takes_over:
+        raise _two_masters(free, alive, TAKES)
+    if takes_over and not lives:
+        notes = (*notes, NOBODY)
+    notes += await _hold({name: (watched[name], lives[name]) for name in free}, session)
+    return Met(planned, own, tuple(lives), notes)
+
+
+async def still_held(met: Met, session: Session) -> tuple[str, ...]:
+    """What is to be said behind a deletion of units whose own objects are still there, and held."""
+    lives = await _look({name: met.own[name] for name in met.held}, session)
+    held = tuple(name for name, live in lives.items() if is_held(body_of(live)))
+    return (replace(met, held=held).told_held,) if held else ()
+
+
+async def _masters_of(
+    planned: Planned, session: Session
+) -> tuple[dict[UnitId, OwnObject], frozenset[tuple[str, str]], tuple[str, ...]]:
+    """The own objects of units, whose controllers are alive, and what cannot be known of them."""
+    groups = {name: one.group for name, one in MASTERS.items()}
+    own = await find_own(planned, session, groups)
+    return own, *await find_alive(((one.cluster, one.kind) for one in own), session)
+
+
+async def _hold(free: dict[UnitId, tuple[OwnObject, Live]], session: Session) -> tuple[str, ...]:
+    """Hold the controllers of these units; what is to be said of it."""
+    _refuse_busy([name for name, (_, live) in free.items() if is_busy(body_of(live))])
+    for own, live in free.values():
+        await _change(own, live, session, holds=True)
+    names = [*free]
+    told = f"{_count(names)} held: {_titles(names)} leaves them alone for now"
+    return (told,) if names else ()
 
 
 async def hand_back(met: Met, session: Session) -> tuple[str, ...]:
@@ -213,13 +252,12 @@ def _refuse_busy(busy: list[UnitId]) -> None:
         raise ClusterError("cluster.master-busy", problem, where=Place(str(busy[0])), hint=hint)
 
 
-def _two_masters(names: list[UnitId], alive: Iterable[tuple[str, str]]) -> ClusterError:
+def _two_masters(
+    names: list[UnitId], alive: Iterable[tuple[str, str]], way_out: str
+) -> ClusterError:
     problem = f"{_titles(names)} is alive, and brings {_named(names)} itself"
     workloads = sorted({MASTERS[kind].workload for _, kind in alive})
-    hint = (
-        "`--take-over` holds it there first, and `--hand-back` lets it go again; "
-        f"or stop it: `kubectl scale {workloads[0]} --replicas=0` in its namespace"
-    )
+    hint = f"{way_out}; or stop it: `kubectl scale {workloads[0]} --replicas=0` in its namespace"
     return ClusterError("cluster.master", problem, where=Place(str(names[0])), hint=hint)
 
 

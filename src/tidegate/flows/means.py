@@ -30,7 +30,7 @@ from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
 from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
-from tidegate.model.change import Fate
+from tidegate.model.change import Fate, mask_fields
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
@@ -101,7 +101,8 @@ class Craft(msgspec.Struct, frozen=True):
         if stand is Stand.IMMUTABLE and live is not None:
             makes_room = item.recreates or is_forced(unit, item, live)
             stand = Stand.OBSOLETE if makes_room else stand
-        return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
+        shown = mask_fields(difference, item.hidden).fields if item.hidden else difference.fields
+        return Compared(stand, difference.because, difference.deed is Fate.REPLACE, shown)
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         return who_changed(unit, item, live, self.jq, seal)

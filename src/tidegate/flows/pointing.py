@@ -46,7 +46,7 @@ from tidegate.model.source import (
 )
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
-from tidegate.report.places import prefer_tree
+from tidegate.report.places import add_tree, prefer_tree
 from tidegate.source.semver import read_range, read_version
 
 ANYWHERE = "/"
@@ -272,6 +272,7 @@ def standard_input() -> Iterator[str]:
         file = folder / STDIN_FILE  # in a directory whose name is the same each time
         file.parent.mkdir()
         file.write_bytes(content)
+        add_tree(str(file.parent), lambda name: name if name == file.name else None)
         yield str(file)
 
 
@@ -290,7 +291,7 @@ def root_of(path: Path, bound: str | None = None) -> Path:
 def look_from(path: Path, bound: str | None = None) -> Path:
     """The repository of a path, in which places are told from now on."""
     root = root_of(path if path.is_dir() else path.parent, bound)
-    if path.exists() and not path.match(STDIN_FILE):
+    if path.exists():
         stand_before(root)
     return root
 

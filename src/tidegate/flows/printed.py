@@ -16,6 +16,7 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.reading import mappings, number, text
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Logs, Selection
@@ -39,6 +40,7 @@ class _PodRun(msgspec.Struct, frozen=True):
     step: str
     ref: Ref
     cluster: str
+    unit: UnitId | None
 
 
 class _LogPage(msgspec.Struct):
@@ -118,7 +120,8 @@ class PrintedLogs(Beside):
         if event.ref is None or event.ref.kind not in {JOB, POD}:
             return
         step = self._course.steps.get(event.step)
-        run = _PodRun(event.step, event.ref, event.cluster if step is None else step.cluster)
+        cluster = event.cluster if step is None else step.cluster
+        run = _PodRun(event.step, event.ref, cluster, event.unit)
         if event.told is Told.GATE_WAITING and run not in self._running:
             self._running[run] = None
             self.party.wake()
@@ -158,4 +161,5 @@ class PrintedLogs(Beside):
 
     def _event(self, run: _PodRun, who: str, line: str) -> Event:
         now, told = self.world.now(), Told.LOG_PRINTED
-        return Event(now, told, run.step, run.ref, reason=who, sentence=line, cluster=run.cluster)
+        event = Event(now, told, run.step, run.ref, reason=who, sentence=line)
+        return msgspec.structs.replace(event, unit=run.unit, cluster=run.cluster)

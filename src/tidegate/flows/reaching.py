@@ -21,12 +21,15 @@ MOST = 100
 
 
 def reach_of(path: Path) -> Path:
-    """The least directory that holds a path and all the directories that it is built from."""
+    """The least directory that holds a path and all the directories that it is built from.
+
+    One that is not there counts: that it is missing is said of it, and not that it is too far away.
+    """
     seen: dict[Path, None] = {path: None}
     waiting = [path]
     while waiting and len(seen) < MOST:
         for one in _named_by(waiting.pop()):
-            if one not in seen and one.is_dir():
+            if one not in seen and not one.is_file():
                 seen[one] = None
                 waiting.append(one)
     common = Path(os.path.commonpath(seen))

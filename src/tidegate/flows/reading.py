@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -10,7 +11,9 @@ from msgspec.structs import replace
 from tidegate.dialect.manifests import read_sound_manifests
 from tidegate.dialect.tracking import SET
 from tidegate.documents import Document, duplicate_errors
-from tidegate.errors import PlanError, RenderError, TidegateError
+from tidegate.documents import read as read_text
+from tidegate.errors import DocumentError, PlanError, RenderError, TidegateError
+from tidegate.files import Within
 from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Member, refuse_unrendered
 from tidegate.flows.field_places import SourceFiles
@@ -24,9 +27,11 @@ from tidegate.flows.setting_aside import faults_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
-from tidegate.model.rendering import Directory
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.rendering import Detected, Directory
+from tidegate.model.source import LocalSource
+from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.plan.build import build_plan
+from tidegate.render.plain import manifest_files
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -56,7 +61,23 @@ class Read(msgspec.Struct, frozen=True):
             named, what = request.files[0], "file"
         problem = f"`{named}` has no objects"
         hint = f"look whether it is the right {what}"
-        return (RenderError("render.nothing", problem, hint=hint),)
+        return (RenderError("render.nothing", problem, hint=hint), *_passed_over(sources[0]))
+
+
+def _passed_over(source: UnitSource) -> Iterator[TidegateError]:
+    """What is wrong with files of a directory that were taken for no manifests, as Argo CD does."""
+    request = source.request
+    directory = request.directory if isinstance(request, Detected) else request
+    if not isinstance(directory, Directory) or not isinstance(source.source, LocalSource):
+        return
+    directory = msgspec.structs.replace(directory, root=Path(source.source.path), path=source.path)
+    within = Within(directory.root)
+    for name in manifest_files(directory, within):
+        try:
+            with within.open(name) as file:
+                read_text(file.read(directory.size_limit), name)
+        except DocumentError as error:
+            yield error
 
 
 class ReadUnits(msgspec.Struct):

@@ -30,6 +30,8 @@ from tidegate.model.plan import Plan
 from tidegate.model.run import RUN, RUN_VERSION, RunHead, RunRecord
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.documents import EventOut, event_in, event_out
+from tidegate.report.run_document import RunHeadOut, head_in, head_out
 
 MADE_BY = "`tidegate sync --record FILE` writes one"
 EXPLAINED = "rollout.explained"
@@ -92,7 +94,7 @@ class RunBook(msgspec.Struct):
         head = msgspec.structs.replace(
             RunHead.of(plan, self.waves), at=at, target=self.target, is_simulated=self.is_simulated
         )
-        self.add(head)
+        self.add(head_out(head))
 
     def add(self, document: msgspec.Struct) -> None:
         """One line; behind a line that could not be written there is none."""
@@ -142,7 +144,7 @@ class RecordedAudience:
 
     def emit(self, event: Event) -> None:
         self._audience.emit(event)
-        self._book.add(event)
+        self._book.add(event_out(event))
 
 
 def read_run(path: Path) -> RunRecord:
@@ -158,10 +160,11 @@ def read_run(path: Path) -> RunRecord:
     for number, line in enumerate(lines[1:], start=2):
         try:
             told = msgspec.json.decode(line, type=_RunLine)
-            if told.kind == RUN:
+            if told.kind == RUN and not told.event:
                 head = _head(line, where)
-            elif told.told != EXPLAINED:
-                events.append(msgspec.json.decode(line, type=Event))
+            elif told.event != EXPLAINED:
+                units = {str(one.id): one.id for one in head.units}
+                events.append(event_in(msgspec.json.decode(line, type=EventOut), units))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number == len(lines):
                 return RunRecord(head, tuple(events), cut=1)
@@ -172,7 +175,7 @@ def read_run(path: Path) -> RunRecord:
 
 
 class _RunLine(msgspec.Struct):
-    told: str = ""
+    event: str = ""
     kind: str = ""
 
 
@@ -185,7 +188,7 @@ def _head(line: bytes, where: Place) -> RunHead:
     try:
         said = msgspec.json.decode(line, type=_RunOpening)
         if said.kind == RUN and said.version == RUN_VERSION:
-            return msgspec.json.decode(line, type=RunHead)
+            return head_in(msgspec.json.decode(line, type=RunHeadOut))
         why = (
             f"it has version {said.version}, and {RUN_VERSION} is read here"
             if said.kind == RUN
@@ -193,5 +196,7 @@ def _head(line: bytes, where: Place) -> RunHead:
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         why = foreign(str(error))
+    except KeyError as error:
+        why = f"it has no unit `{foreign(str(error.args[0]))}`, and a step of it"
     problem = f"this is not a run record: {why}"
     raise FileError("file.record", problem, where=where, hint=MADE_BY)

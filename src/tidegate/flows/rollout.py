@@ -131,10 +131,12 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         else refreshing.drive(driver, plan.digest, until)
     )
     result = Result(await company.beside(story))
+    outcome = _outcome(result, driver, audience.course)
+    audience.course.is_late = outcome is Result.LATE
     evidence = await inquire(world, audience.course, background())
     unread = refreshing.untold if refreshing else []
     untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
-    return RolledOut(_outcome(result, driver, audience.course), evidence, untold)
+    return RolledOut(outcome, evidence, untold)
 
 
 def _refreshing(

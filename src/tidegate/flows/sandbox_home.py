@@ -42,6 +42,14 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return state / "tidegate" / "sandbox"
 
 
+def way_to(environ: Mapping[str, str]) -> str:
+    """What to type so that its context is known."""
+    kubeconfig = home_of(environ) / KUBECONFIG
+    if kubeconfig.exists():
+        return f"`export KUBECONFIG={kubeconfig}`, or `--kubeconfig {kubeconfig}`"
+    return "`tidegate sandbox up` starts it, and says where its kubeconfig is"
+
+
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """Hold the file of the process, with its number in it."""

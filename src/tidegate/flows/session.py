@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.dialect.argo.sets.asking import KnownCluster
-from tidegate.errors import ClusterError, ConfigError
+from tidegate.errors import ClusterError, ConfigError, TidegateError
 from tidegate.files import read_users_file
 from tidegate.flows.cel import cel_workers
 from tidegate.flows.lua import lua_workers, no_lua
@@ -245,7 +245,16 @@ def _offering_another() -> Iterator[None]:
         if error.code in NOT_THERE:
             offer = "`tidegate sync --sandbox` needs no cluster"
             error.hint = f"{error.hint}; {offer}" if error.hint else offer
+        if error.code == "config.context":
+            error.hint = _way_to_sandbox(error) or error.hint
         raise
+
+
+def _way_to_sandbox(error: TidegateError) -> str:
+    """What reaches the simulated cluster that stays, where its context is asked for."""
+    from tidegate.flows.sandbox_home import CONTEXT, way_to  # noqa: PLC0415 - for a rare mistake
+
+    return way_to(os.environ) if f"`{CONTEXT}`" in error.problem else ""
 
 
 def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:

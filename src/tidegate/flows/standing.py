@@ -13,6 +13,7 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
 from tidegate.errors import WordsError, foreign
 from tidegate.flows.discover import Family
+from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.looking import body_of, look_at
@@ -23,7 +24,7 @@ from tidegate.flows.units import unit_rows
 from tidegate.model.labels import Requirement, SelectorError, read_labels
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan
-from tidegate.model.reading import text
+from tidegate.model.reading import mapping, text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.selection import choose
@@ -131,22 +132,30 @@ def own_documents(family: Family) -> Iterator[Document]:
             yield one
 
 
+def _ref_of(body: Body) -> Ref:
+    metadata = mapping(body, "metadata")
+    return Ref(kind_of(body), text(metadata, "namespace"), text(metadata, "name"))
+
+
 def kind_of(body: Body) -> Kind:
     return Kind.of(text(body, "apiVersion"), text(body, "kind"))
 
 
 async def read_bodies(
-    families: Iterable[Family], kinds: Sequence[str], session: Session
+    families: Iterable[Family], kinds: Sequence[str], session: Session, scan: Scan
 ) -> list[tuple[Body, Body]]:
-    """Objects of such kinds that units bring, as Git has them and as they live."""
-    own = {
-        Ref(
-            kind_of(body), text(body, "metadata", "namespace"), text(body, "metadata", "name")
-        ): body
-        for family in families
-        for body in (one.body for one in own_documents(family))
-        if text(body, "kind") in kinds
-    }
+    """Objects of such kinds that units bring, as Git has them and as they live.
+
+    Those that stand in the repository, and that nobody applies, come behind them.
+    """
+    applied = (one for family in families for one in own_documents(family))
+    own = {_ref_of(one.body): one.body for one in applied if text(one.body, "kind") in kinds}
+    known = {(ref.kind.name, ref.name) for ref in own}
+    below = (one for name in scan.documents if scan.is_below(name) for one in scan.documents[name])
+    for ref, body in ((_ref_of(one.body), one.body) for one in below):
+        is_source = ref.kind.name in kinds and is_own_kind(ref.kind)
+        if is_source and (ref.kind.name, ref.name) not in known:
+            own.setdefault(ref, body)
     found = await look_at(session.world, own)
     lives = {(one.ref.kind.name, one.ref.namespace, one.ref.name): body_of(one) for one in found}
     return [

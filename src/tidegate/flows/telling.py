@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -10,19 +10,23 @@ import msgspec
 from tidegate.dialect.requests import source_of
 from tidegate.errors import foreign
 from tidegate.flows.entering import Found
-from tidegate.flows.evidence import EVENT, Background, read_logs, told_at
+from tidegate.flows.evidence import EVENT, Background, collect_evidence, read_logs, told_at
 from tidegate.flows.journal import read_unit_journal
 from tidegate.flows.lineage import Lineage, is_kind, read_lineage
 from tidegate.flows.looking import body_of, look_in
 from tidegate.flows.named import NamedObject
 from tidegate.flows.session import Session
+from tidegate.flows.standing import UnitStanding
 from tidegate.model.moment import Ms, parse_moment
 from tidegate.model.objects import Json, Spot
 from tidegate.model.plan import own_items_of
 from tidegate.model.reading import mapping, number, text
 from tidegate.model.unit import UnitId
+from tidegate.model.verdict import Health
 from tidegate.plan.naming import name_generated
 from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.evidence import Evidence
+from tidegate.report.rollout.failure import MOST_FAILURES
 from tidegate.report.told import ContainerLog, EventRow
 
 Body = dict[str, Json]
@@ -115,6 +119,25 @@ def _row(body: Body, discretion: Discretion) -> EventRow:
         message=foreign(discretion.hide(text(body, "message"))),
         times=max(1, number(body, "count")),
     )
+
+
+async def explain_standings(
+    standings: Sequence[UnitStanding], session: Session
+) -> tuple[Evidence, ...]:
+    """What is known of the objects of units that are not well, as far as it is told in full."""
+    ill = [
+        (one.plan, Spot(each.cluster, each.ref))
+        for one in standings
+        for each in one.objects
+        if each.verdict.health not in {Health.HEALTHY, Health.MISSING}
+    ]
+    if not ill:
+        return ()
+    plan, known = ill[0][0], session.craft.rules.known
+    discretion, behind = Discretion.of(plan), session.behind
+    background = Background(plan=plan, catalogue=known, discretion=discretion, behind=behind)
+    spots = [spot for _, spot in ill[:MOST_FAILURES]]
+    return await collect_evidence(session.world, spots, background)
 
 
 async def read_unit_logs(

@@ -3,7 +3,7 @@
 A unit that lies elsewhere is assumed to be well, as everything is that others bring, and so are the
 values of Secrets where nobody has given a key. What a chart or an overlay itself asks for, and what
 a key was given for and does not open, is a fault: without it nothing has passed. So it is where no
-unit at all could be looked into.
+unit at all could be looked into. A fault is one for every verb, also for those that prove nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.flows.discover.families import Member
+from tidegate.flows.entering import Found
 from tidegate.flows.rendering import Rendered
 from tidegate.model.finding import Finding, Severity
 from tidegate.render.sops.keys import WRONG_KEY
@@ -18,6 +19,12 @@ from tidegate.render.sops.keys import WRONG_KEY
 FAULTS = frozenset({WRONG_KEY, "render.sops.metadata"})
 ELSEWHERE = frozenset({"units.opaque", "argo.set-far"})
 """Codes of what is told of units that could not be looked into, where that is no error."""
+
+
+def findings_of(found: Found) -> tuple[Finding, ...]:
+    """All that is said of what was found by verbs that show it, and prove nothing by it."""
+    weakness = weakness_of(found.members, found.findings)
+    return (*found.findings, *(one for one in weakness if one.severity is Severity.ERROR))
 
 
 def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> tuple[Finding, ...]:

@@ -91,13 +91,24 @@ def _stored(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[Answ
 
 
 def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
-    """Rows about references and those of operators may speak of the same field."""
+    """Rows about references and those of operators may speak of the same field.
+
+    Who asks for a key of an object there asks for the object.
+    """
+    told = list(mentions)
+    keyed = {(*_wish(one), one.field) for one in told if one.keys}
     seen: set[tuple[object, ...]] = set()
-    for one in mentions:
-        key = (*one[:4], one.effect, one.until, one.keys, one.optional)
-        if key not in seen:
+    for one in told:
+        key, spot = (*_wish(one), one.keys), one.field
+        spot = spot[:-1] if spot[-1:] == ("name",) else spot
+        if key not in seen and (one.keys or (*_wish(one), spot) not in keyed):
             seen.add(key)
             yield one
+
+
+def _wish(one: Mention) -> tuple[object, ...]:
+    """What a mention asks for, wherever it stands."""
+    return (*one[:4], one.effect, one.until, one.optional)
 
 
 def _told_in_notes(

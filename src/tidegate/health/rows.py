@@ -146,7 +146,8 @@ def _say(body: Body, case: Case, seen: int) -> Verdict:
     reason = case.reason or text(condition, "reason") or _word(case, named)
     own = number(condition, "observedGeneration")
     speaks_of = seen or number(body, "status", "observedGeneration", default=own)
-    return Verdict(health, foreign(reason), foreign(sentence), case.final, speaks_of)
+    said = Verdict(health, foreign(reason), foreign(sentence), case.final, speaks_of)
+    return msgspec.structs.replace(said, starts=True) if case.starts else said
 
 
 def _word(case: Case, named: Check | None) -> str:

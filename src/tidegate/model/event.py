@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.change import Fate, FieldChange
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.unit import UnitId
@@ -101,7 +102,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     The subject is a unit, one of its steps, and an object of the cluster, as far as it goes.
     `until` is the moment that a wait ends at the latest. `field` is what of an object it is about,
-    and `where` the place of that in the user's files.
+    and `where` the place of that in the user's files. `operation`: what was done to an object, and
+    `fields` what that has changed of it.
     """
 
     at: Ms
@@ -115,6 +117,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cluster: str = ""
     field: str = ""
     where: str = ""
+    operation: Fate | None = None
+    fields: tuple[FieldChange, ...] = ()
 
 
 NOT_NEEDED = "NotNeeded"

@@ -53,7 +53,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A state, and when an object is in it.
 
     With `first` it is a table: `among` the items of a list, sorted `by` a field of theirs if one is
-    named, the first item decides that fits one of these cases. They see it as `item`.
+    named, the first item decides that fits one of these cases. They see it as `item`. `starts`: an
+    object that only starts is in it, too.
     """
 
     health: Health | None = None
@@ -65,6 +66,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     says: str = ""
     tells: str = ""
     final: bool = False
+    starts: bool = False
 
 
 class ServedBy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

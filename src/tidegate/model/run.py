@@ -20,7 +20,7 @@ RUN = "TidegateRun"
 RUN_VERSION = 1
 
 
-class RunObject(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class RunObject(msgspec.Struct, frozen=True, gc=False):
     """An object of a step. `hook`: it is run, not kept. `gates`: what comes behind waits for it."""
 
     ref: Ref
@@ -29,7 +29,7 @@ class RunObject(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     gates: bool = True
 
 
-class RunStep(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class RunStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a unit; one without objects joins others, and is passed when they are."""
 
     id: str
@@ -42,7 +42,7 @@ class RunStep(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     objects: tuple[RunObject, ...] = ()
 
 
-class RunUnit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class RunUnit(msgspec.Struct, frozen=True, kw_only=True):
     """A unit; `wave` is that of its own object in its parent. `manager`: whose fields it writes.
 
     `sparing`: it leaves out what is as wanted already.
@@ -62,12 +62,10 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     A simulated cluster is gone with the command that made it (`is_simulated`).
     """
 
-    kind: str = RUN
-    version: int = RUN_VERSION
     digest: str = ""
     at: Ms = Ms(0)
     target: tuple[str, ...] = ()
-    is_simulated: bool = msgspec.field(default=False, name="simulated")
+    is_simulated: bool = False
     units: tuple[RunUnit, ...] = ()
     steps: tuple[RunStep, ...] = ()
     edges: tuple[Edge, ...] = ()

@@ -26,7 +26,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 
     `final`: nothing that the cluster does by itself will change the state. `speaks_of`: the
     generation that whoever wrote the status had seen, 0 where the object does not tell.
-    `checked`: a rule looked at the status; where no rule knows the kind, none did.
+    `checked`: a rule looked at the status; where no rule knows the kind, none did. `starts`: it may
+    be bad only because it is not up yet.
     """
 
     health: Health
@@ -35,3 +36,4 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     final: bool = False
     speaks_of: int = 0
     checked: bool = True
+    starts: bool = False

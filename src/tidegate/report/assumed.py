@@ -26,7 +26,7 @@ TITLES = {
 
 
 class AssumedCluster(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="cluster.assumed"
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="cluster.assumed"
 ):
     """What was taken as given, for programs: as a scenario has it."""
 
@@ -34,7 +34,12 @@ class AssumedCluster(
 
 
 class AbsentThing(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="cluster.lacks"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    tag_field="event",
+    tag="cluster.lacks",
+    rename="camel",
 ):
     """One thing that nobody brings, for programs."""
 

@@ -9,13 +9,12 @@ import msgspec
 
 from tidegate.model.journal import Entry, Journal
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.report.rollout.documents import ObjectName
 
 
-class JournalLine(msgspec.Struct, frozen=True):
+class JournalLine(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One object: whether its gate has opened for the text that was applied last."""
 
-    ref: Ref
     opened: bool
     hook: bool
 
@@ -36,7 +35,12 @@ def journal_document(unit: str, journal: Journal | None) -> JournalDocument:
     if journal is None:
         return JournalDocument(unit, found=False)
     ordered = sorted(journal.entries.items(), key=lambda one: one[0])
-    lines = (JournalLine(ref, _has_opened(entry), entry.hook) for ref, entry in ordered)
+    lines = (
+        JournalLine(
+            **msgspec.structs.asdict(ObjectName.of(ref)), opened=_has_opened(entry), hook=entry.hook
+        )
+        for ref, entry in ordered
+    )
     is_done = journal.done == journal.text != ""
     begun = _written(journal.begun)
     return JournalDocument(
@@ -74,7 +78,7 @@ class RebuiltDocument(msgspec.Struct, frozen=True):
     """A journal that was made anew, for programs; `unseen` are kinds that nobody let us look at."""
 
     unit: str
-    objects: tuple[Ref, ...] = ()
+    objects: tuple[ObjectName, ...] = ()
     unseen: tuple[str, ...] = ()
 
 
@@ -82,7 +86,7 @@ def rebuilt_lines(told: RebuiltDocument) -> Iterator[str]:
     """The objects that are remembered again, and what may be missing."""
     count = len(told.objects)
     yield f"{told.unit}: {count} object{'' if count == 1 else 's'} remembered again"
-    yield from (f"  {one}" for one in told.objects)
+    yield from (f"  {one.ref}" for one in told.objects)
     if told.unseen:
         yield f"  could not look for {', '.join(told.unseen)}: what is there is not remembered"
     yield "which hooks ran and which gates opened is forgotten"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.model.change import Difference
+from tidegate.model.change import Difference, FieldChange
 from tidegate.model.objects import Spot
 from tidegate.model.plan import (
     AWAITED,
@@ -20,18 +20,10 @@ from tidegate.model.plan import (
 )
 from tidegate.model.unit import UnitId
 from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import name_step, name_unit
+from tidegate.report.rollout.documents import VERSION
+from tidegate.report.rollout.names import name_step
 
-VERSION = 1
 NONE = msgspec.Raw(b"null")
-
-
-class FieldOut(msgspec.Struct, frozen=True):
-    """A field that changes; its values are shortened, and those of secrets masked."""
-
-    path: str
-    before: str
-    after: str
 
 
 class ObjectOut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,7 +39,7 @@ class ObjectOut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     operation: str
     hook: bool
     where: str
-    fields: tuple[FieldOut, ...]
+    fields: tuple[FieldChange, ...]
     because: tuple[str, ...]
     object: msgspec.Raw
 
@@ -133,17 +125,16 @@ def _unit(unit: PlannedUnit) -> UnitOut:
 
 
 def _step(step: Step, after: Iterable[str]) -> StepOut:
-    unit = name_unit(step.unit, step.cluster)
-    return StepOut(id=step.id, unit=unit, name=name_step(step), after=tuple(sorted(after)))
+    unit, name = str(step.unit), name_step(step)
+    return StepOut(id=step.id, unit=unit, name=name, after=tuple(sorted(after)))
 
 
 def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
     ref = item.ref
     operation = "await" if item.deed in AWAITED else difference.deed if difference else "delete"
     is_open = bool(item.body) and not is_confidential(item)
-    changes = difference.fields if difference else ()
     return ObjectOut(
-        unit=name_unit(step.unit, step.cluster),
+        unit=str(step.unit),
         step=step.id,
         cluster=step.cluster,
         api_version=ref.kind.api_version,
@@ -153,7 +144,7 @@ def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
         operation=str(operation),
         hook=item.hook is not None,
         where=seen_text(item.origin),
-        fields=tuple(FieldOut(one.path, one.before, one.after) for one in changes),
+        fields=difference.fields if difference else (),
         because=difference.because if difference else (),
         object=msgspec.Raw(item.body) if is_open else NONE,
     )

@@ -17,7 +17,6 @@ from tidegate.model.resync import Resync
 from tidegate.model.uptake import Uptake
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
-from tidegate.report.rollout.ending import Failure, failures_of
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import count, fold, listing
 from tidegate.report.rollout.reasons import reasons
@@ -69,56 +68,6 @@ class StepTimes(msgspec.Struct):
     applied: Ms | None = None
     ended: Ms | None = None
     how: str = ""
-
-
-class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="engine.ended"):
-    """How one engine ended, for programs.
-
-    `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
-    it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
-    engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
-    `uptakes`: what units did with what was committed; `resyncs`: what was synced twice; all their
-    moments count from the beginning.
-    `unknown`: what could not be had, so that less is proved than it seems.
-    `releases`: the revisions of Helm releases.
-    """
-
-    engine: str
-    outcome: str
-    lasted: Ms
-    expecting: Expectation | None = None
-    sentence: str = ""
-    failures: tuple[Failure, ...] = ()
-    unwaited: tuple[Ref, ...] = ()
-    unplayed: tuple[Ref, ...] = ()
-    aftermath: tuple[Failure, ...] = ()
-    drifts: tuple[Drift, ...] = ()
-    uptakes: tuple[Uptake, ...] = ()
-    resyncs: tuple[Resync, ...] = ()
-    unknown: str = ""
-    releases: tuple[ReleaseHistory, ...] = ()
-
-
-def ending_of(run: EngineRun) -> Ending:
-    """What stands below the table, and all that is known of what failed."""
-    course = _course(run)
-    first, last = run.events[0], run.events[-1]
-    return Ending(
-        engine=run.name,
-        outcome=last.reason,
-        lasted=Ms(last.at - first.at),
-        expecting=run.expecting,
-        sentence=_why(run.events),
-        failures=failures_of(course, run.evidence),
-        unwaited=tuple(run.unwaited),
-        unplayed=tuple(run.unplayed),
-        aftermath=tuple(Failure(ref, [how]) for ref, how in run.aftermath),
-        drifts=tuple(_since(one, first.at) for one in run.drifts),
-        uptakes=tuple(_counted(one, first.at) for one in run.uptakes),
-        resyncs=tuple(_reckoned(one, first.at) for one in run.resyncs),
-        unknown=run.unknown,
-        releases=tuple(run.releases),
-    )
 
 
 def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
@@ -210,7 +159,7 @@ def _retries(run: EngineRun) -> Iterator[str]:
 def _waits(run: EngineRun) -> Iterator[str]:
     """What it still waits for at its end, and since when; what failed behind its back."""
     if run.events[-1].reason == STOPPED:
-        course = _course(run)
+        course = course_of(run)
         for event in run.events:
             course.take(event)
         for step in course.active.values():
@@ -223,12 +172,12 @@ def _waits(run: EngineRun) -> Iterator[str]:
         yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
 
 
-def _since(drift: Drift, start: Ms) -> Drift:
+def drift_since(drift: Drift, start: Ms) -> Drift:
     healed = None if drift.healed is None else Ms(drift.healed - start)
     return msgspec.structs.replace(drift, at=Ms(drift.at - start), healed=healed)
 
 
-def _counted(uptake: Uptake, start: Ms) -> Uptake:
+def uptake_since(uptake: Uptake, start: Ms) -> Uptake:
     def since(moment: Ms | None) -> Ms | None:
         return None if moment is None else Ms(moment - start)
 
@@ -241,7 +190,7 @@ def _counted(uptake: Uptake, start: Ms) -> Uptake:
     )
 
 
-def _reckoned(resync: Resync, start: Ms) -> Resync:
+def resync_since(resync: Resync, start: Ms) -> Resync:
     ended = None if resync.ended is None else Ms(resync.ended - start)
     turn, at = Ms(resync.turn - start), Ms(resync.at - start)
     return msgspec.structs.replace(resync, turn=turn, at=at, ended=ended)
@@ -249,7 +198,7 @@ def _reckoned(resync: Resync, start: Ms) -> Resync:
 
 def _synced_twice(run: EngineRun) -> Iterator[str]:
     """Whose sync began in the second of its turn, so that another one came behind it."""
-    resyncs = [_reckoned(each, run.events[0].at) for each in run.resyncs]
+    resyncs = [resync_since(each, run.events[0].at) for each in run.resyncs]
     for one in (each for each in resyncs if each.ended is not None):
         how = "passed" if one.passed else "failed"
         yield (
@@ -272,7 +221,7 @@ def _released(run: EngineRun) -> Iterator[str]:
 
 def _taken_up(run: EngineRun) -> Iterator[str]:
     """When units saw what was committed, and when they were synced to it."""
-    for one in (_counted(each, run.events[0].at) for each in run.uptakes):
+    for one in (uptake_since(each, run.events[0].at) for each in run.uptakes):
         step = f" (step {one.step})" if one.step else ""
         told = f"{one.unit}{step} sees at {seconds(one.seen)} what came at {seconds(one.committed)}"
         if one.began is None:
@@ -287,7 +236,7 @@ def _taken_up(run: EngineRun) -> Iterator[str]:
 
 def _drifted(run: EngineRun) -> Iterator[str]:
     """What others did to objects, and what became of it."""
-    for one in (_since(each, run.events[0].at) for each in run.drifts):
+    for one in (drift_since(each, run.events[0].at) for each in run.drifts):
         times = f", attempt {one.attempts}" if one.attempts > 1 else ""
         end = f"it stays so: {one.stays}"
         if one.healed is not None:
@@ -297,7 +246,7 @@ def _drifted(run: EngineRun) -> Iterator[str]:
 
 def _reasons(run: EngineRun) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
-    course = _course(run)
+    course = course_of(run)
     for found in run.evidence if run.events[-1].reason != INVALID else ():
         yield from map(plain, reasons(course, found, brief=True))
     if run.unwaited:
@@ -311,7 +260,7 @@ def seconds(moment: Ms | None) -> str:
     return NEVER if moment is None else f"{moment / SECOND:.1f}s"
 
 
-def _course(run: EngineRun) -> Rollout:
+def course_of(run: EngineRun) -> Rollout:
     """Knows the names of the steps."""
     course = Rollout(run.events[0].at)
     course.expect(run.plan)
@@ -321,7 +270,7 @@ def _course(run: EngineRun) -> Rollout:
 def _end(run: EngineRun) -> str:
     """How it ended, and why if it did not pass."""
     events = run.events
-    last, why = events[-1], _why(events)
+    last, why = events[-1], why_ended(events)
     if last.reason == INVALID:
         return f"nothing was applied: {why}" if why else "nothing was applied"
     bounds = ", as far as it is known" if run.unknown and last.reason == PASSED else ""
@@ -329,7 +278,7 @@ def _end(run: EngineRun) -> str:
     return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
 
 
-def _why(events: Sequence[Event]) -> str:
+def why_ended(events: Sequence[Event]) -> str:
     """What failed first, or was refused first; nothing where it passed.
 
     Where time was up, why the last try did not end well.

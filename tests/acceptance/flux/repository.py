@@ -82,5 +82,5 @@ def begins(ran: Ran, engine: str = "") -> dict[str, float]:
     return {
         str(one["step"]).removeprefix(UNIT): round((int(str(one["at"])) - start) / 1000, 1)
         for one in told
-        if one["told"] == "step.applying"
+        if one["event"] == "step.applying"
     }

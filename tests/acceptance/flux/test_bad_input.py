@@ -167,9 +167,9 @@ def test_each_is_a_clear_state_of_a_run_and_the_others_go_on(layers: Layers) -> 
     assert begun >= RUN
     assert not begun & ({*BAD, *CIRCLE, "behind"} - RUN)
     ended = {
-        str(unit["name"]): (one["reason"], str(one.get("sentence", "")))
+        str(one["unit"]).rpartition("/")[2]: (one["reason"], str(one.get("sentence", "")))
         for one in events(ran)
-        if one["told"] == "unit.ended" and isinstance(unit := one["unit"], dict)
+        if one["event"] == "unit.ended"
     }
     for name in BAD.keys() - RUN:
         how, sentence = ended[name]
@@ -227,5 +227,5 @@ def test_by_flux_they_hold_what_is_behind_them_to_the_end(layers: Layers) -> Non
     assert ran.returncode == 4
     begun = {one.partition("/")[0] for one in begins(ran)}
     assert begun == {"clusters-main", "good", "vacuous", "sealed"}, "`waits` does for ever"
-    skipped = {str(one["step"]) for one in events(ran) if one["told"] == "step.skipped"}
+    skipped = {str(one["step"]) for one in events(ran) if one["event"] == "step.skipped"}
     assert skipped == {f"{UNIT}after-{name}/rest" for name in stuck}

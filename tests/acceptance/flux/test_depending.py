@@ -80,7 +80,7 @@ def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_
     )
 
     told = events(ran)
-    again = [one for one in told if one["told"] == "retry.planned"]
+    again = [one for one in told if one["event"] == "retry.planned"]
     start = int(str(told[0]["at"]))
     waited = [round((int(str(one["at"])) - start) / 1000) for one in again]
     assert waited[:2] == [180, 420], "three minutes each, and one before the next try"
@@ -211,7 +211,7 @@ def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_o
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
 
     told = events(ran)
-    (again,) = [one for one in told if one["told"] == "retry.planned"]
+    (again,) = [one for one in told if one["event"] == "retry.planned"]
     assert (int(str(again["at"])) - int(str(told[0]["at"]))) // 1000 == 30, "no less than that"
     assert "ConfigMap shop/one took too long: " in str(again["sentence"])
     assert "b/rest" not in begins(ran)

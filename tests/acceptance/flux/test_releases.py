@@ -71,7 +71,7 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
     ran = tidegate("simulate", shop.root, *words)
 
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    planned = [(one["at"], one["until"]) for one in told if one.get("told") == "retry.planned"]
+    planned = [(one["at"], one["until"]) for one in told if one.get("event") == "retry.planned"]
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
     (history,) = told[-1]["releases"]
     assert [one["status"] for one in history["revisions"]][:3] == ["failed"] * 3

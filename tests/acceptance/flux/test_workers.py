@@ -85,13 +85,13 @@ def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Pat
     assert begun["child/rest"] == 120.0, "when the parent's time is over"
     assert begun["parent/rest"] == 180.0, "it is tried again"
     assert begun["last/rest"] == 210.0
-    told = [one for one in events(ran) if one["told"] == "retry.planned"]
+    told = [one for one in events(ran) if one["event"] == "retry.planned"]
     assert [(one["step"], one["reason"], one["sentence"]) for one in told] == [
         (f"{UNIT}parent/rest", "Deadline", f"`{UNIT}child` took too long")
     ]
     begun = begins(two)
     assert (begun["child/rest"], begun["last/rest"]) == (0.0, 30.0)
-    assert not [one for one in events(two) if one["told"] == "retry.planned"]
+    assert not [one for one in events(two) if one["event"] == "retry.planned"]
 
 
 def test_children_go_on_while_their_parent_waits_for_its_next_try(tmp_path: Path) -> None:

@@ -178,6 +178,16 @@ def test_a_caller_may_refuse_duplicates() -> None:
     )
 
 
+def test_two_in_one_line_are_said_to_be_in_that_line() -> None:
+    documents = read("kind: A\ndata: {a: 1, a: 2}\n", "some.yaml")
+
+    with pytest.raises(DocumentError) as caught:
+        refuse_duplicates(documents)
+
+    told = "the key `data.a` is written twice in line 2, and Kubernetes drops the first"
+    assert caught.value.problem == told
+
+
 def test_a_file_without_duplicates_is_not_refused() -> None:
     refuse_duplicates(read(LIST, "some.yaml"))
 

@@ -52,6 +52,18 @@ def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not()
     assert edges_of(graph_of_text(everywhere), "Deployment kube-system/web") == {}
 
 
+def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
+    store = (
+        "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: vault}\n"
+        "spec:\n  provider:\n    onepassword:\n      auth:\n        secretRef:\n"
+        "          connectTokenSecretRef: {name: token, namespace: shop, key: token}\n"
+    )
+
+    (lack,) = [one for one in missing(graph_of_text(store)) if one.name == "Secret shop/token"]
+
+    assert len(lack.askers) == 1
+
+
 def test_a_key_that_a_secret_has_not_got_is_missing() -> None:
     env = "        env:\n        - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}\n"
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: x}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -36,6 +37,11 @@ NOTHING = "nothing to delete"
 @takes(NARROWING, UNIT, TARGET, CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Hold the controllers of Argo CD or Flux that bring these units, and delete them.",
+)
 @takes(WATCHING)
 def delete(what: str, **told: Unpack[Given]) -> int:
     """Delete what PATH has brought: the last wave first, each wave when the one before is gone.
@@ -47,6 +53,7 @@ def delete(what: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate delete examples/first --context test
       tidegate delete overlays/prod --context prod --yes --confirm
+      tidegate delete . --context prod --take-over
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
@@ -98,7 +105,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
         options.say_findings(going.findings)
         result = await _delete_units(going, session, screen, told)
     if not going.is_due:
-        say(NOTHING, err=told["output"] == "json")
+        (note if told["output"] == "json" else say)(NOTHING)
     for one in going.units:
         _say_staying(one)
     return result
@@ -107,6 +114,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
 async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Given) -> Result:
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.delete import finish_deletion
+    from tidegate.flows.masters import meet_masters_at_end, still_held
     from tidegate.flows.releases import end_releases
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Rolling
@@ -118,12 +126,20 @@ async def _delete_units(found: Deletions, session: Session, screen: Screen, told
     options.say_notes(found.notes)
     result = Result.PASSED
     if found.is_due:
+        met = await meet_masters_at_end(found.planned, session, takes_over=told["take_over"])
+        _say(met.notes)
         rolling = Rolling(releases=end_releases(found.plan))
         result = await show_rollout(screen, session, found.plan, rolling, told)
+        _say(await still_held(met, session))
     if result is Result.PASSED:
         for one in found.units:
             await finish_deletion(one, session.world)
     return result
+
+
+def _say(notes: Iterable[str]) -> None:
+    for one in notes:
+        note(one)
 
 
 def _say_staying(found: Deletion) -> None:

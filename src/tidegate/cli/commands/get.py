@@ -133,13 +133,14 @@ def _read(
     """Those that are meant, and what was found on the way."""
     doing = say_first(f"looking at {noun}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.flows.weakness import findings_of
 
     async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
         return await reader(session, found), found
 
     rows, found = in_found(pointed_of(told["place"], told), told, ask)
     doing.clear()
-    return rows, found.findings
+    return rows, findings_of(found)
 
 
 def _reader(noun: str, called: str, told: Given) -> Reader:
@@ -162,7 +163,8 @@ def _reader(noun: str, called: str, told: Given) -> Reader:
         return is_here and is_called and all(each.holds(row.labels) for each in selector)
 
     async def read(session: Session, found: Found) -> list[ReconciledRow]:
-        bodies = await read_bodies(families, [one for one in kinds if one in SOURCES], session)
+        sources = [one for one in kinds if one in SOURCES]
+        bodies = await read_bodies(families, sources, session, found.scan)
         rows = [ReconciledRow(own, live) for own, live in bodies]
         standings = await read_standings(found, families, session) if units else []
         wanted = told.get("units", ())

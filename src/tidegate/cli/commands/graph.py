@@ -49,6 +49,7 @@ def graph(what: str, **told: Unpack[Given]) -> int:
 
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.flows.graph import GraphQuestion, graph_stories
+    from tidegate.flows.weakness import findings_of
 
     told["sandbox"] = told["still"] = True
     question = GraphQuestion(
@@ -64,7 +65,7 @@ def graph(what: str, **told: Unpack[Given]) -> int:
         for line in _lines(output, story):
             (say if output == "text" else hand_out)(line)
     more = (finding for graphed, _ in stories for finding in graphed.planned.findings)
-    return options.say_findings((*found.findings, *more))
+    return options.say_findings((*findings_of(found), *more))
 
 
 def _lines(output: str, story: GraphStory) -> Iterator[str]:

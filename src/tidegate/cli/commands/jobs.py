@@ -49,13 +49,14 @@ def list_(**told: Unpack[Given]) -> int:
     doing = say_first("looking for Jobs and hooks", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.consent import say_target
+    from tidegate.flows.weakness import findings_of
     from tidegate.report.jobs import job_document, job_lines
 
     found, rows = in_found(pointed_of(told["place"], told), told, _list)
     doing.clear()
     say_target(told)
     options.show(told["output"], map(job_document, rows), job_lines(rows, room_on(sys.stdout)))
-    return options.say_findings(found.findings)
+    return options.say_findings(findings_of(found))
 
 
 async def _list(session: Session, found: Found) -> tuple[Found, list[JobRow]]:

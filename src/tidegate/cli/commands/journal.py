@@ -50,11 +50,13 @@ def rebuild(what: str, **told: Unpack[Given]) -> None:
     doing = say_first(f"looking for what {what} has brought", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.report.journal import RebuiltDocument, rebuilt_lines
+    from tidegate.report.rollout.documents import ObjectName
 
     found = in_found(pointed_of(what, told), told, _rebuild)
     doing.clear()
     for one in found:
-        document = RebuiltDocument(str(one.unit.id), one.objects, one.unseen)
+        objects = tuple(map(ObjectName.of, one.objects))
+        document = RebuiltDocument(str(one.unit.id), objects, one.unseen)
         options.show(told["output"], [document], rebuilt_lines(document))
 
 

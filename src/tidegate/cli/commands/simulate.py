@@ -140,10 +140,11 @@ def _documents(runs: list[EngineRun]) -> Iterator[object]:
     """Each event, with the engine it is of; the last one says how that ended."""
     import msgspec
 
-    from tidegate.report.simulation import ending_of
+    from tidegate.report.rollout.documents import event_out
+    from tidegate.report.simulation_document import ending_of
 
     for run in runs:
         of = {"engine": run.name} | ({"expecting": run.expecting} if run.expecting else {})
         for event in run.events:
-            yield {**of, **msgspec.to_builtins(event)}
+            yield {**of, **msgspec.to_builtins(event_out(event))}
         yield ending_of(run)

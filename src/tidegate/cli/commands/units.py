@@ -42,6 +42,7 @@ def units(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.window import room_on
     from tidegate.flows.entering import find
     from tidegate.flows.units import unit_rows
+    from tidegate.flows.weakness import findings_of
     from tidegate.report.findings import is_error
     from tidegate.report.units import unit_lines, units_document
 
@@ -49,8 +50,9 @@ def units(what: str, **told: Unpack[Given]) -> int:
     found = run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
     doing.clear()
     rows = unit_rows(found.families, counts=told["objects"])
-    document = units_document(rows, found.findings)
+    findings = findings_of(found)
+    document = units_document(rows, findings)
     options.show(told["output"], [document], unit_lines(rows, room_on(sys.stdout)))
     if told["output"] != "json":
-        return options.say_findings(found.findings)
-    return options.INPUT if any(map(is_error, found.findings)) else 0
+        return options.say_findings(findings)
+    return options.INPUT if any(map(is_error, findings)) else 0

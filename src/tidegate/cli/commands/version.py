@@ -9,9 +9,6 @@ import click
 
 from tidegate.cli import options
 
-FORM = "1"
-"""The version of all that is told as JSON: docs/reference/json.md."""
-
 
 @click.command()
 @options.text_or_json
@@ -23,10 +20,12 @@ def version(output: str) -> None:
       tidegate version
       tidegate version -o json
     """
+    from tidegate.report.rollout.documents import VERSION
+
     found = {
         "tidegate": version_of("tidegate"),
         "python": platform.python_version(),
-        "json": FORM,
+        "json": VERSION,
     }
     line = f"tidegate {found['tidegate']} (Python {found['python']})"
     options.show(output, [found], [line])

@@ -45,19 +45,20 @@ def waves(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.window import room_on
     from tidegate.flows.waves import take_inventory
+    from tidegate.flows.weakness import findings_of
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines
 
     told["sandbox"] = told["still"] = True
     found, inventories = in_found(pointed_of(what, told), told, take_inventory)
     doing.clear()
-    findings = found.findings
+    read = findings = findings_of(found)
     for family, (planned, inventory) in zip(found.families, inventories, strict=False):
         options.say_notes(planned.notes)
         findings = (*findings, *planned.findings)
         if output == "table" and len(inventories) > 1:
             say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
-        document = waves_document(inventory, (*found.findings, *planned.findings))
+        document = waves_document(inventory, (*read, *planned.findings))
         options.show(output, [document], waves_lines(inventory, room_on(sys.stdout)))
     if output != "json":
         return options.say_findings(findings)

@@ -67,7 +67,7 @@ class Examiner(msgspec.Struct):
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
-        standing = Standing(spot, how.stand, found, how.fixed, how.replaces)
+        standing = Standing(spot, how.stand, found, how.fixed, how.replaces, how.fields)
         return self._as_drifted(step, item, standing, body)
 
     def _is_unseen(self, step: Step, item: Item) -> bool:

@@ -7,6 +7,7 @@ from tidegate.engine.fences import is_older
 from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_wait
 from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
+from tidegate.model.change import Fate
 from tidegate.model.event import LEFT, StepState, Told
 from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Propagation
@@ -36,6 +37,7 @@ def checked(turn: Turn, heard: words.Checked) -> None:
         return
     for run, standing in zip(step.items, heard.standings, strict=True):
         run.stand, run.found, run.drift = standing.stand, standing.live, standing.drift
+        run.fields, run.replaces = standing.fields, standing.replaces
     turn.enter(step, StepState.APPLYING)
     set_deadline(turn, step)
     _go_on(turn, step)
@@ -131,7 +133,7 @@ def _pass_over(turn: Turn, run: ItemRun) -> None:
         reason, sentence = "Brought", UNSEEN
     elif run.stand is words.Stand.LEFT:
         told, reason, sentence = Told.OBJECT_KEPT, LEFT, ALONE
-    turn.tell(told, run.step, ref=run.item.ref, reason=reason, sentence=sentence)
+    turn.tell_deed(told, run, Fate.KEEP, reason=reason, sentence=sentence)
 
 
 def _is_unseen(run: ItemRun) -> bool:
@@ -143,7 +145,7 @@ def _put_away(turn: Turn, run: ItemRun) -> None:
         run.state = ItemState.PASSED
     elif _lacks_consent(run):
         run.state = ItemState.PASSED
-        turn.tell(Told.OBJECT_KEPT, run.step, ref=run.item.ref, reason=UNCONFIRMED, sentence=ASKS)
+        turn.tell_deed(Told.OBJECT_KEPT, run, Fate.KEEP, reason=UNCONFIRMED, sentence=ASKS)
     else:
         _delete(turn, run)
 
@@ -240,8 +242,22 @@ def _settle_written(turn: Turn, run: ItemRun, written: words.Written | None) -> 
     run.at = turn.now
     run.state = ItemState.GATING
     run.probed = False
-    told = Told.OBJECT_WRITTEN if written and written.changed else Told.OBJECT_UNCHANGED
-    turn.tell(told, run.step, ref=run.item.ref)
+    if written is None or not written.changed:
+        turn.tell_deed(Told.OBJECT_UNCHANGED, run, Fate.KEEP)
+        return
+    fields = () if run.reapplied else run.fields
+    turn.tell_deed(Told.OBJECT_WRITTEN, run, _operation(run), fields=fields)
+
+
+def _operation(run: ItemRun) -> Fate:
+    """What a write has done to an object, by how it stood before."""
+    if run.reapplied:
+        return Fate.CHANGE
+    if run.stand is words.Stand.ABSENT:
+        return Fate.CREATE
+    if run.stand is words.Stand.OBSOLETE:
+        return Fate.RECREATE
+    return Fate.REPLACE if run.replaces else Fate.CHANGE
 
 
 def _refuse(turn: Turn, run: ItemRun, trouble: words.Trouble) -> None:
@@ -257,7 +273,7 @@ def _deleted(turn: Turn, run: ItemRun) -> None:
     run.step.outstanding -= 1
     if run.item.deed is Deed.DELETE:
         run.state = ItemState.PASSED
-        turn.tell(Told.OBJECT_PRUNED, run.step, ref=run.item.ref)
+        turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
     else:
         _apply(turn, run)
 
@@ -328,7 +344,7 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
     if step.is_final:
         return  # it failed, and a hook may go then
     if run.item.deed is Deed.DELETE:
-        turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
+        turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
         settle(turn, run, ItemState.PASSED)
         return
     _put_back(turn, run, words.Trouble("Missing", "is missing, it might have been deleted"))

@@ -109,7 +109,7 @@ def _weigh_degraded(run: ItemRun, verdict: Verdict, rules: Semantics, now: Ms) -
         return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
     if verdict.final or not rules.settle:
         return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, final=verdict.final)
-    return _hold(run, verdict, rules.settle, now)
+    return _hold(run, verdict, Ms(0) if verdict.starts else rules.settle, now)
 
 
 def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:

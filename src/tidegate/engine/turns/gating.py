@@ -7,6 +7,7 @@ from tidegate.engine.fences import Doubt, is_foreign, is_older
 from tidegate.engine.turns.gates import Weighed, Weight, weigh
 from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
+from tidegate.model.change import Fate
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Deed
@@ -39,7 +40,7 @@ def _leave_out(turn: Turn, step: StepRun) -> None:
         counts = run.item.hook is not None if hooks_only else run.item.gates
         if run.state is ItemState.GATING and not counts:
             if run.item.deed is Deed.DELETE:
-                turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
+                turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
             run.state = ItemState.PASSED
             step.open -= 1
 

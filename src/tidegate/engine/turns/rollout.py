@@ -19,6 +19,7 @@ from tidegate.engine.vocabulary import (
     Trouble,
     Written,
 )
+from tidegate.model.change import Fate, FieldChange
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.ledger import EntryEnd, HookRun
@@ -56,6 +57,9 @@ class ItemRun(msgspec.Struct, eq=False):
     """What lived when the step was checked."""
     drift: ObjectDrift | None = None
     """What others had changed of it by then."""
+    fields: tuple[FieldChange, ...] = ()
+    """What differed then."""
+    replaces: bool = False
     written: Written | None = None
     at: Ms = Ms(0)
     """When it was written."""
@@ -87,7 +91,7 @@ class ItemRun(msgspec.Struct, eq=False):
     def take_over(self, known: ItemRun) -> None:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
-        self.drift = known.drift
+        self.drift, self.fields, self.replaces = known.drift, known.fields, known.replaces
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
         self.verified, self.finished = known.verified, known.finished
 
@@ -353,6 +357,21 @@ class Turn:
         self.events.append(
             Event(self.now, told, one.id, ref, reason, sentence, until, one.unit, one.cluster)
         )
+
+    def tell_deed(
+        self,
+        told: Told,
+        run: ItemRun,
+        operation: Fate,
+        *,
+        fields: tuple[FieldChange, ...] = (),
+        reason: str = "",
+        sentence: str = "",
+    ) -> None:
+        """Say what was done to an object, or need not be."""
+        one, ref = run.step.step, run.item.ref
+        event = Event(self.now, told, one.id, ref, reason, sentence, Ms(0), one.unit, one.cluster)
+        self.events.append(msgspec.structs.replace(event, operation=operation, fields=fields))
 
     def tell_of_unit(
         self, told: Told, unit: UnitRun, *, ref: Ref | None = None, reason: str, sentence: str = ""

@@ -20,7 +20,7 @@ def cause_of(found: Evidence) -> str:
 
 def _causes(found: Evidence) -> Iterator[str]:
     for pod in found.pods:
-        yield from (_told(one) for one in pod.containers if one.reason)
+        yield from (_told(one) for one in pod.containers if one.reason and not one.runs)
     warnings = [one for one in found.notes if one.warning and one.reason not in USUAL]
     yield from (f"{one.reason}: {one.message}" for one in reversed(warnings))
     yield from (f"{one.ref} is not there" for one in found.lacks)

@@ -17,6 +17,7 @@ from tidegate.model.event import FINAL, LEFT, NOT_NEEDED, Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.names import name_spot, name_step, name_unit, short_units
 
 DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
@@ -76,6 +77,7 @@ class StepCourse(msgspec.Struct):
     cluster: str = ""
     refs: tuple[Ref, ...] = ()
     rescues: bool = False
+    owner: UnitId | None = None
     state: StepState = StepState.WAITING
     begun: Ms | None = None
     since: Ms = Ms(0)
@@ -142,6 +144,8 @@ class Course:
         self.retries = 0
         self.result = ""
         self.sentence = ""
+        self.is_late = False
+        """Whether it was stopped as its time was over."""
         self._units: dict[str, str] = {}
         self._joints: set[str] = set()
         """Steps without objects, of which there is nothing to tell."""
@@ -303,8 +307,8 @@ def _learnt(wait: Wait, event: Event) -> Wait:
 
 
 def _planned(step: Step) -> StepCourse:
-    unit = name_unit(step.unit, step.cluster)
-    return StepCourse(step.id, unit, name_step(step), step.cluster, _refs(step), step.rescues)
+    unit, name, refs = name_unit(step.unit, step.cluster), name_step(step), _refs(step)
+    return StepCourse(step.id, unit, name, step.cluster, refs, step.rescues, step.unit)
 
 
 def _unplanned(event: Event) -> StepCourse:
@@ -315,7 +319,8 @@ def _unplanned(event: Event) -> StepCourse:
     unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
     name = name_spot(event.step.removeprefix(f"{unit}/"))
     is_rescue = event.reason == NOT_NEEDED
-    return StepCourse(event.step, unit, name, event.cluster, rescues=is_rescue)
+    cluster, owner = event.cluster, event.unit
+    return StepCourse(event.step, unit, name, cluster, rescues=is_rescue, owner=owner)
 
 
 def _refs(step: Step) -> tuple[Ref, ...]:

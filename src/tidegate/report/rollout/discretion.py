@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.change import MASK
+from tidegate.model.change import MASK, FieldChange
 from tidegate.model.event import Event
 from tidegate.model.objects import FieldPath, Json, Ref
 from tidegate.model.plan import Fragment, Plan, items_of
@@ -82,10 +82,17 @@ class Discretion:
         either = re.compile("|".join(map(re.escape, (*names, value))))
         return either.sub(lambda met: MASK if met[0] == value else met[0], text)
 
+    def _hide_field(self, one: FieldChange) -> FieldChange:
+        return FieldChange(one.path, self.hide(one.before), self.hide(one.after))
+
     def hide_in(self, event: Event) -> Event:
         """The event without secrets; most sentences are told more than once."""
-        if not self._values or not event.sentence:
+        if not self._values or not (event.sentence or event.fields):
             return event
+        if event.fields:
+            event = msgspec.structs.replace(
+                event, fields=tuple(map(self._hide_field, event.fields))
+            )
         told = self._known.get(event.sentence)
         if told is None:
             told = self._known[event.sentence] = self.hide(event.sentence)

@@ -10,13 +10,17 @@ from tidegate.model.objects import Ref
 
 
 class ContainerEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A container that ended badly or cannot run: in whose words, and what it printed last."""
+    """A container that ended badly or cannot run: in whose words, and what it printed last.
+
+    One that `runs` may simply take its time.
+    """
 
     name: str
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
     restarts: int = 0
+    runs: bool = False
     log: tuple[str, ...] = ()
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.model.event import StepState
 from tidegate.model.objects import Ref, Spot
-from tidegate.report.rollout.course import Course, Remark, StepCourse
+from tidegate.report.rollout.course import Course, Remark, StepCourse, Wait
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import count, listing, seconds
+from tidegate.report.rollout.names import brief, count, listing, seconds
 from tidegate.report.rollout.reasons import labelled, reasons
 from tidegate.report.rollout.rows import UNICODE, Marks, Row, Span, Style
 from tidegate.report.rollout.summary import NO_COMMANDS, Commands, deeds_of
@@ -20,8 +20,13 @@ MOST_REFUSED = 20
 
 
 def failing_spots(course: Course) -> list[Spot]:
-    """The objects to collect evidence of, each once: also of what would be tried again."""
+    """The objects to collect evidence of, each once: also of what would be tried again.
+
+    Where time is over, so are those that gates still wait for.
+    """
     failing = course.failures() or course.struggling()
+    if course.is_late and not failing:
+        return [Spot(step.cluster, wait.ref) for step, wait in _awaited(course)]
     named = [_culprit(step) for step in failing[:MOST_FAILURES]]
     return list(dict.fromkeys(spot for spot in named if spot is not None))
 
@@ -57,6 +62,24 @@ def explain_failure(
     rows += _left(course)
     rows += _next(course, commands)
     return rows
+
+
+def explain_lateness(course: Course, evidence: Iterable[Evidence]) -> list[Row]:
+    """What gates still waited for when time was over, and why."""
+    known = {Spot(one.cluster, one.ref): one for one in evidence}
+    rows: list[Row] = []
+    for step, wait in _awaited(course):
+        head = f"  {course.title(step)} still waits for {wait.ref}: "
+        rows.append((Span(head), Span(brief(wait.sentence))))
+        found = known.get(Spot(step.cluster, wait.ref))
+        rows += reasons(course, found) if found else ()
+    return rows
+
+
+def _awaited(course: Course) -> list[tuple[StepCourse, Wait]]:
+    """What gates wait for, as far as it is told in full."""
+    waits = [(step, wait) for step in course.active.values() for wait in step.waits.values()]
+    return waits[:MOST_FAILURES]
 
 
 def _failure(

@@ -1,0 +1,92 @@
+"""`sync --logs` on a real API server, which asks a kubelet for what Jobs and hooks print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.harbour import Harbour, open_harbour
+from tests.faces.test_causes import MIGRATION
+from tests.faces.test_logs import HOOK, LOGIN
+from tests.fakes.kubelet import LogEndpoint
+from tests.fakes.tidegate_runs import write_unit
+from tests.promises.printing import NODE
+from tidegate.testing import Body, Desk, items_of, live_of, real_world
+from tidegate.world.calls import Selection
+from tidegate.world.exchange import Exchange
+from tidegate.world.line import Line
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
+PRINTED = ["applying 001", "user hunter2-hunter2 is there", "\x1b[2Jdone"]
+SHOWN = ["applying 001", "user *** is there", "\x1b[2Jdone"]
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody but us runs."""
+    with ControlPlane.start(runs_pods=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
+    """Where the nodes of that say that their kubelets listen."""
+    certificate, key = bare_plane.authority.for_server("kubelet", names=["127.0.0.1"])
+    async with (
+        LogEndpoint(certificate, key, usual=PRINTED).running() as running,
+        real_world(kubeconfig=bare_plane.kubeconfig("admin")) as world,
+    ):
+        desk = Desk(Exchange(Line(world)))
+        status: Body = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": running.port}},
+        }
+        for node in items_of(await desk.page(Selection(NODE))):
+            live_of(await desk.patch(node.ref, {"status": status}, subresource="status"))
+        yield running
+
+
+@pytest.fixture
+async def harbour(
+    bare_plane: ControlPlane, endpoint: LogEndpoint, tmp_path: Path
+) -> AsyncIterator[Harbour]:
+    assert endpoint.port
+    files = write_unit(tmp_path / "files", job=MIGRATION, login=LOGIN)
+    async with open_harbour(bare_plane, tmp_path, files=files) as harbour:
+        yield harbour
+
+
+@pytest.mark.parametrize("job", [MIGRATION, HOOK], ids=["job", "hook"])
+async def test_what_a_job_or_a_hook_prints_is_told_while_it_runs(
+    harbour: Harbour, job: str
+) -> None:
+    write_unit(harbour.shop, job=job)
+
+    ran = await harbour.run("sync", "--yes", "--logs", "-o", "json")
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    printed = [one for one in events if one["event"] == "log.printed"]
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [one["sentence"] for one in printed] == SHOWN
+    assert {(one["kind"], one["name"], one["unit"]) for one in printed} == {
+        ("Job", "migrate", f"{harbour.namespace}/shop")
+    }
+    assert all(one["reason"].endswith("/migrate") for one in printed)
+    assert events.index(printed[-1]) < len(events) - 1
+
+
+async def test_people_read_each_line_behind_the_name_of_its_job(
+    harbour: Harbour, endpoint: LogEndpoint
+) -> None:
+    endpoint.usual = ["creating tables", "done"]
+
+    ran = await harbour.run("sync", "--yes", "--logs")
+
+    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    assert ran.code == 0, ran.stdout + ran.stderr
+    job = f"Job {harbour.namespace}/migrate"
+    assert told == [f"{job} | creating tables", f"{job} | done"]
