@@ -14,7 +14,7 @@ PACKAGES = ("dialect", "flows", "report")
 """Who tells findings."""
 OURS = re.compile(r"^(argo|flux|schema|units|config|lint|preflight|simulate)\.[a-z-]+$")
 ROW = re.compile(r"^\| `([a-z.-]+)` \| ([a-z, ]+) \| .+ \| .+ \|$", re.MULTILINE)
-ERRORS = frozenset({"config.none"})
+ERRORS = frozenset({"config.none", "config.context"})
 """What looks like a code of a finding and is one of an error."""
 
 
