@@ -15,6 +15,7 @@ from tidegate.files import read_whole
 from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
+from tidegate.flows.discover.far import FAR
 from tidegate.flows.entering import Found, open_found, spot_of
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
@@ -34,9 +35,8 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
-MISPLACED, MISSPELT = "ORD013", "argo.annotation"
-NOT_HAD = "source."
-"""Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
+ECHOES = {"argo.annotation": "ORD013", "ORD025": "argo.hook"}
+"""What is not said where another has spoken of the very same annotation."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,10 +168,8 @@ def _together(
 ) -> LintReport:
     looks = list(looks)
     read = [*found.findings, *(one for look in looks for one in look.findings)]
-    unknown = tuple(
-        Unknown(one.sentence, one.where) for one in read if one.code.startswith(NOT_HAD)
-    )
-    known = (one for one in read if not one.code.startswith(NOT_HAD))
+    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in FAR)
+    known = (one for one in read if one.code not in FAR)
     told = [_as_rule(one) for one in places.files.of_findings(known)]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
@@ -203,9 +201,9 @@ def _together(
 
 
 def _without_echoes(told: list[Finding]) -> list[Finding]:
-    """What a rule says of an annotation is not said again by whoever read it."""
-    spots = {spot_of(one.where) for one in told if one.code == MISPLACED}
-    return [one for one in told if one.code != MISSPELT or spot_of(one.where) not in spots]
+    """What is said of an annotation is not said again by whoever else reads it."""
+    spots = {(one.code, spot_of(one.where)) for one in told}
+    return [one for one in told if (ECHOES.get(one.code), spot_of(one.where)) not in spots]
 
 
 def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:
