@@ -112,3 +112,74 @@ def test_what_git_pauses_in_the_last_wave_holds_nobody(tmp_path: Path) -> None:
 
     assert "ORD060" not in told(tmp_path)
     assert ran.code == 0
+
+
+ROOT = application("root", "apps").replace("namespace: shop", "namespace: argocd")
+CHART = {
+    "root.yaml": ROOT,
+    "apps/Chart.yaml": "apiVersion: v2\nname: apps\nversion: 0.1.0\n",
+    "cart/cart.yaml": config_map("cart"),
+    "web/web.yaml": config_map("web"),
+}
+EACH = (
+    "{{- range .Values.apps }}\n---\n"
+    + application("{{ .name }}", "{{ .path }}")
+    .replace(f"repoURL: {URL}", f'repoURL: "{URL}"')
+    .replace("https://kubernetes.default.svc, namespace: shop", "{{ .server }}, namespace: shop")
+    + "{{- end }}\n"
+)
+HERE = "https://kubernetes.default.svc"
+
+
+def chart_of_apps(folder: Path, **apps: tuple[str, str]) -> None:
+    """A chart that makes an Application of each path and server."""
+    rows = [f"- {{name: {name}, path: {at}, server: '{to}'}}" for name, (at, to) in apps.items()]
+    values = "apps:\n" + "\n".join(rows) + "\n"
+    write_files(folder, {**CHART, "apps/values.yaml": values, "apps/templates/all.yaml": EACH})
+
+
+def test_each_application_that_one_template_makes_has_its_own_faults(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", ""), web=("weeb", HERE))
+
+    ran = run(tmp_path, "lint", "--offline", ".")
+
+    assert "error[argo.destination]: `Application/argocd/cart`: the destination has" in ran.stdout
+    assert "  at apps/templates/all.yaml:9:3 (spec.destination)" in ran.stdout
+    assert "error[source.path]: `Application/argocd/web` is not rendered" in ran.stdout
+
+
+def test_only_the_application_at_fault_is_left_out_of_those_of_one_template(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", ""), web=("web", HERE))
+
+    ran = run(tmp_path, "sync", "--sandbox", "--yes", "--keep-going", "--offline", ".")
+
+    assert "applied 1 object: ConfigMap shop/web" in ran.stdout
+    assert "ConfigMap shop/cart" not in ran.stdout.partition("not yet")[0]
+
+
+def test_what_is_wrong_with_all_that_a_template_makes_is_told_once(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
+    template = tmp_path / "apps" / "templates" / "all.yaml"
+    template.write_text(template.read_text().replace("CreateNamespace=", "CreateNamespaces="))
+
+    ran = run(tmp_path, "lint", "--offline", ".")
+
+    said = "`Application/argocd/cart` and 1 more: the sync option `CreateNamespaces=true` does"
+    assert ran.stdout.count("ORD055") == ran.stdout.count(said) == 1
+
+
+def test_an_object_of_a_template_is_found_by_its_whole_name(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, web=("shop", HERE))
+    jobs = [pods("Job", name, notes(wave=1), spec="  suspend: true\n") for name in ("cart", "c")]
+    chart = {"shop/Chart.yaml": "apiVersion: v2\nname: shop\nversion: 0.1.0\n"}
+    text = jobs[0].replace("suspend: true", "{{- if true }}\n  suspend: true\n  {{- end }}")
+    late = config_map("late", notes(wave=2))
+    files = {"shop/templates/jobs.yaml": "---\n".join([text, jobs[1], late])}
+    write_files(tmp_path, {**chart, **files})
+
+    ran = run(tmp_path, "lint", "--offline", "-o", "json", ".")
+
+    lines = (tmp_path / "shop" / "templates" / "jobs.yaml").read_text().splitlines()
+    marked = [at for at, line in enumerate(lines, 1) if "suspend: true" in line]
+    found = [one["line"] for one in json.loads(ran.stdout)["findings"] if one["code"] == "ORD060"]
+    assert sorted(found) == marked

@@ -129,6 +129,7 @@ def _manual(unit: Unit) -> Finding:
         sentence=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
         where=unit.where,
         why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        about=(unit.id.called,),
         semantics=(ARGOCD.name,),
     )
 

@@ -126,6 +126,7 @@ def _manual(unit: Unit, *, is_brought: bool) -> Finding:
         sentence=f"nobody syncs `{unit.id}`: {end}",
         where=unit.where,
         why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        about=(unit.id.called,),
         fix="add `automated: {}` to its syncPolicy",
         semantics=(ARGOCD.name,),
     )

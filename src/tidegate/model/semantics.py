@@ -70,14 +70,15 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     on; 0 leaves these. `suspended`: how long Suspended may last. `passes_paused`: what Git itself
     pauses holds no gate. `quiet`: how long nothing may change while a gate waits; 0 is for ever.
     `batch_stops`: a refused write keeps later batches of its step from starting. `patient`: an
-    object that fails ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
-    deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
-    waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
-    hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
-    is any number. `heals`: what others change of a unit that asks for it is put back, as soon as
-    `heal_start` has passed since its last sync; further attempts come after `heal_first`, which
-    grows by `heal_factor` up to `heal_cap`. `refresh_every`: so often a unit looks for a newer
-    revision behind its rollout, and later by its own part of `refresh_jitter`; 0 is never.
+    object that fails ends a gate only when the others have settled. `awaits_consent`: where
+    somebody must agree to a deletion, its step is held until then; else what asks is left alone.
+    `children`: whether a unit waits for those that it brings. `forbears`: what is Degraded in the
+    last step of a unit, and no hook, may become well yet. `workers`: so many units of one
+    controller are under way at once; 0 is any number. `heals`: what others change of a unit that
+    asks for it is put back, as soon as `heal_start` has passed since its last sync; further
+    attempts come after `heal_first`, which grows by `heal_factor` up to `heal_cap`.
+    `refresh_every`: so often a unit looks for a newer revision behind its rollout, and later by its
+    own part of `refresh_jitter`; 0 is never.
     """
 
     name: str

@@ -232,6 +232,7 @@ def refused(unit: Unit, refusal: Refusal, field_name: str = "") -> Finding:
         where=unit.where and unit.where.at(field_name),
         why=f"{foreign(refusal.rule)}: {refusal.where}",
         fix="allow it there, or give the Application another project",
+        about=(unit.id.called,),
     )
 
 
