@@ -183,3 +183,56 @@ def test_an_object_of_a_template_is_found_by_its_whole_name(tmp_path: Path) -> N
     marked = [at for at, line in enumerate(lines, 1) if "suspend: true" in line]
     found = [one["line"] for one in json.loads(ran.stdout)["findings"] if one["code"] == "ORD060"]
     assert sorted(found) == marked
+
+
+def test_an_app_of_apps_in_a_chart_is_where_a_repository_begins(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
+    (tmp_path / "root.yaml").unlink()
+    write_files(tmp_path, {"spare/a.yaml": config_map("spare")})
+
+    units = run(tmp_path, "units", "--offline", ".")
+
+    assert units.code == 0, units.stderr
+    assert [line.split()[0] for line in units.stdout.splitlines()[1:]] == [
+        "default/apps",
+        "Application/argocd/cart",
+        "Application/argocd/web",
+    ]
+    assert "note[units.apart]: no unit here deploys `spare`" in units.stderr
+
+
+def test_a_chart_of_another_kind_of_argo_is_no_beginning(tmp_path: Path) -> None:
+    rollout = pods("Deployment", "web").replace("apps/v1", "argoproj.io/v1alpha1")
+    files = {"web/Chart.yaml": CHART["apps/Chart.yaml"], "cart/cart.yaml": config_map("cart")}
+    rollout = rollout.replace("Deployment", "Rollout")
+    write_files(tmp_path, {**files, "web/templates/web.yaml": rollout})
+
+    ran = run(tmp_path, "units", "--offline", ".")
+
+    assert "error[render.several]" in ran.stderr
+
+
+def test_a_chart_of_applications_that_nobody_deploys_is_told(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", HERE))
+    (tmp_path / "root.yaml").write_text(application("web", "web"))
+
+    ran = run(tmp_path, "units", "--offline", ".")
+
+    assert "note[units.apart]: the chart `apps` makes units, and no unit here" in ran.stderr
+    assert "  at apps/Chart.yaml" in ran.stderr
+
+
+def test_what_an_overlay_lacks_that_nobody_deploys_is_worth_a_note(tmp_path: Path) -> None:
+    idle = {"plugin/kustomization.yaml": "resources: [all.yaml]\n"}
+    base = {"shop/kustomization.yaml": "resources: [../base]\n"}
+    lacking = {"base/kustomization.yaml": "resources: [gone.yaml]\n"}
+    write_files(tmp_path, {"app.yaml": application(), **idle, **base, **lacking})
+
+    ran = run(tmp_path, "lint", "--offline", "-o", "json", ".")
+
+    found = {
+        one["where"].partition(":")[0]: one["severity"]
+        for one in json.loads(ran.stdout)["findings"]
+        if one["code"] == "ORD049"
+    }
+    assert found == {"plugin/kustomization.yaml": "note", "base/kustomization.yaml": "error"}

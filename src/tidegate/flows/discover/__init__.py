@@ -48,7 +48,13 @@ from tidegate.flows.discover.sets import (
     nothing_lives,
 )
 from tidegate.flows.discover.settings import find_settings, tell_settings
-from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
+from tidegate.flows.discover.several import (
+    refuse_several,
+    tell_apart,
+    tell_unit_charts,
+    tell_unused,
+    things_below,
+)
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.pointing import Pointed, look_from, point_at
@@ -113,12 +119,18 @@ async def _discovered(
         members = [one for family in found.families for one in family.members]
         told = (
             *found.findings,
+            *tell_unit_charts(homes.scan, _deployed(found)),
             *tell_rolling(found.families, found.settings),
             *tell_denied(((one.unit, one.bases) for one in members), found.settings),
         )
         return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
+    if scan.unit_charts:
+        charts = [replace(pointed, what=str(scan.root / one)) for one in scan.unit_charts]
+        found = await _plain([unit for one in charts for unit in _units(one)], scan, way)
+        used = {*scan.unit_charts, *_deployed(found)}
+        return replace(found, findings=(*found.findings, *tell_unused(scan, used)))
     apart = things_below(scan)
     if apart and scan.below not in scan.plain:
         refuse_several(pointed.what, scan)
@@ -192,6 +204,12 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
 
 def _tool_of(path: Path) -> Tool:
     return detected_tool(entry.name for entry in path.iterdir())
+
+
+def _deployed(found: Discovered) -> frozenset[str]:
+    """The directories that units render."""
+    units = (member.unit for family in found.families for member in family.members)
+    return frozenset(source.path for unit in units for source in unit.sources)
 
 
 def _units(pointed: Pointed) -> list[Unit]:
