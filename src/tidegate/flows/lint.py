@@ -35,8 +35,13 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
-ECHOES = {"argo.annotation": "ORD013", "ORD025": "argo.hook"}
-"""What is not said where another has spoken of the very same annotation."""
+ECHOES = {
+    "argo.annotation": "ORD013",
+    "ORD025": "argo.hook",
+}
+"""What is not said where another has spoken of the very same thing."""
+UNMATCHED = "argo.set-unmatched"
+"""What is said of a set, and needs not be said of each of its Applications."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +97,8 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        findings = (*graphed.planned.findings, *manual, *map(_noted, graphed.planned.notes))
+        planned = (one for one in graphed.planned.findings if one.code != UNMATCHED)
+        findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]

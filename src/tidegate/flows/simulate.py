@@ -38,6 +38,7 @@ from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Plan, items_of, own_items_of
 from tidegate.model.resync import Resync
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
@@ -65,7 +66,8 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
     what units did with what was committed meanwhile. `resyncs`: what was synced twice. `weakness`:
-    what was not known. `releases`: the records of Helm releases.
+    what was not known. `releases`: the records of Helm releases. `faulty`: units of which nothing
+    was played, as they are at fault.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     resyncs: tuple[Resync, ...] = ()
     weakness: tuple[Finding, ...] = ()
     releases: tuple[ReleaseHistory, ...] = ()
+    faulty: tuple[UnitId, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -215,6 +218,7 @@ async def _simulate(
         resyncs=resyncing.resyncs,
         absences=behind.absences,
         releases=await histories_of(plan, session),
+        faulty=tuple(one for one in planned.faults if one not in found.opaque),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),

@@ -14,6 +14,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.model.resync import Resync
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
@@ -61,6 +62,8 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What could not be had of it."""
     releases: Sequence[ReleaseHistory] = ()
     """The revisions of Helm releases."""
+    faulty: Sequence[UnitId] = ()
+    """Units of which nothing was played, as they are at fault."""
 
 
 class StepTimes(msgspec.Struct):
@@ -80,7 +83,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     `uptakes`: what units did with what was committed; `resyncs`: what was synced twice; all their
     moments count from the beginning.
     `unknown`: what could not be had, so that less is proved than it seems.
-    `releases`: the revisions of Helm releases.
+    `releases`: the revisions of Helm releases. `faulty`: the units of which nothing was played.
     """
 
     engine: str
@@ -97,6 +100,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     resyncs: tuple[Resync, ...] = ()
     unknown: str = ""
     releases: tuple[ReleaseHistory, ...] = ()
+    faulty: tuple[str, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -118,6 +122,7 @@ def ending_of(run: EngineRun) -> Ending:
         resyncs=tuple(_reckoned(one, first.at) for one in run.resyncs),
         unknown=run.unknown,
         releases=tuple(run.releases),
+        faulty=tuple(map(str, run.faulty)),
     )
 
 
@@ -325,6 +330,9 @@ def _end(run: EngineRun) -> str:
     if last.reason == INVALID:
         return f"nothing was applied: {why}" if why else "nothing was applied"
     bounds = ", as far as it is known" if run.unknown and last.reason == PASSED else ""
+    if run.faulty and last.reason == PASSED:
+        names = listing(run.faulty, MOST_NAMED)
+        bounds = f", without {names}: at fault{bounds}"
     lasted = seconds(Ms(last.at - events[0].at))
     return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
 

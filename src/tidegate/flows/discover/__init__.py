@@ -23,6 +23,7 @@ from tidegate.dialect.flux.access import tell_denied
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.customs import find_rules, without_excluded
+from tidegate.flows.discover.destinations import tell_strange
 from tidegate.flows.discover.families import (
     Family,
     Member,
@@ -345,6 +346,7 @@ async def _concluded(
     kept, excluded = without_excluded(governed, customs.filters)
     scripts, ruled = find_rules(settings)
     told = [*findings, *findings_of(families, scan), *refused, *excluded]
+    told += tell_strange(families, clusters)
     told += (*tell_settings(found), *customs.findings, *ruled)
     names = frozenset(one.name for one in clusters)
     return Discovered(tuple(kept), tuple(told), settings, False, scan, scripts, names)

@@ -20,6 +20,7 @@ from tidegate.dialect.argo.sets.asking import (
     inside,
 )
 from tidegate.dialect.argo.sets.combined import parameters_of
+from tidegate.dialect.argo.sets.leftovers import tell_left
 from tidegate.dialect.argo.sets.parameters import flattened
 from tidegate.dialect.argo.sets.templates import fill
 from tidegate.dialect.argo.telling import Telling
@@ -104,6 +105,7 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         fix = "`--allow-empty` prunes what it generated before"
         telling.note("argo.set-empty", ("spec", "generators"), said, fix=fix)
     sound = tuple(_sound(made, telling))
+    tell_left(((one.body, one.params) for one in sound if one.params), telling)
     is_whole = len(sound) == len(made)
     return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
 
