@@ -342,3 +342,49 @@ def test_applications_that_no_step_takes_are_told_once(tmp_path: Path) -> None:
 
     assert "no step takes `shop-east`, `shop-north`" in ran.stdout
     assert "nothing is done to" not in ran.stdout
+
+
+def lint_of_shop(folder: Path, *texts: str) -> dict[str, str]:
+    shop = {f"shop/{at}.yaml": text for at, text in enumerate(texts)}
+    write_files(folder, {"app.yaml": application(), **shop})
+    ran = run(folder, "lint", "--offline", "-o", "json", ".")
+    return {
+        one["fix"]: one["severity"]
+        for one in json.loads(ran.stdout)["findings"]
+        if one["code"] == "ORD061"
+    }
+
+
+def test_a_name_that_is_nearly_right_is_told_with_what_may_be_meant(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", maps=("web-setings",))
+
+    found = lint_of_shop(tmp_path, web, config_map("web-settings"))
+
+    assert found == {"did you mean `web-settings`?": "warning"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [("web-2", "web-1"), ("payments", "web-settings"), ("web-settings", "web-settings")],
+    ids=["another number", "made by hand", "there"],
+)
+def test_a_name_of_its_own_is_not_taken_for_another(
+    wanted: str, there: str, tmp_path: Path
+) -> None:
+    web = pods("Deployment", "web", maps=(wanted,))
+
+    assert lint_of_shop(tmp_path, web, config_map(there)) == {}
+
+
+def test_two_names_that_one_object_needs_are_not_one(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", secrets=("db-user", "db-users"))
+
+    assert lint_of_shop(tmp_path, web, config_map("db-users", kind="Secret")) == {}
+
+
+def test_a_secret_that_goes_to_another_namespace_is_worth_a_note(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", secrets=("token",))
+    home = "apiVersion: v1\nkind: Namespace\nmetadata: {name: vault}\n"
+    secret = config_map("token", kind="Secret", inside="vault")
+
+    assert lint_of_shop(tmp_path, web, secret, home) == {"it is brought to `vault`": "note"}
