@@ -356,7 +356,7 @@ def lint_of_shop(folder: Path, *texts: str) -> dict[str, str]:
 
 
 def test_a_name_that_is_nearly_right_is_told_with_what_may_be_meant(tmp_path: Path) -> None:
-    web = pods("Deployment", "web", maps=("web-setings",))
+    web = pods("Deployment", "web", maps=("web-settingz",))
 
     found = lint_of_shop(tmp_path, web, config_map("web-settings"))
 

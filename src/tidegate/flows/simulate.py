@@ -198,7 +198,7 @@ async def _simulate(
         uptakes = await behind.take_up(listener.events)
     found, planned = behind.found, behind.planned
     drifts, unmet = await behind.drifts(listener.events)
-    plan = planned.plan
+    plan, faults = planned.plan, faults_of_rollout(listener.course, ended.evidence)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),
@@ -206,12 +206,7 @@ async def _simulate(
         result=ended.result,
         events=tuple(listener.events),
         notes=planned.notes,
-        findings=(
-            *found.findings,
-            *planned.findings,
-            *faults_of_rollout(listener.course, ended.evidence),
-            *unmet,
-        ),
+        findings=(*found.findings, *planned.findings, *faults, *unmet),
         weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,

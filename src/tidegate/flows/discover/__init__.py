@@ -120,7 +120,7 @@ async def _discovered(
         members = [one for family in found.families for one in family.members]
         told = (
             *found.findings,
-            *tell_unit_charts(homes.scan, _deployed(found)),
+            *tell_unit_charts(homes.scan, found.families),
             *tell_rolling(found.families, found.settings),
             *tell_denied(((one.unit, one.bases) for one in members), found.settings),
         )
@@ -130,8 +130,7 @@ async def _discovered(
     if scan.unit_charts:
         charts = [replace(pointed, what=str(scan.root / one)) for one in scan.unit_charts]
         found = await _plain([unit for one in charts for unit in _units(one)], scan, way)
-        used = {*scan.unit_charts, *_deployed(found)}
-        return replace(found, findings=(*found.findings, *tell_unused(scan, used)))
+        return replace(found, findings=(*found.findings, *tell_unused(scan, found.families)))
     apart = things_below(scan)
     if apart and scan.below not in scan.plain:
         refuse_several(pointed.what, scan)
@@ -205,12 +204,6 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
 
 def _tool_of(path: Path) -> Tool:
     return detected_tool(entry.name for entry in path.iterdir())
-
-
-def _deployed(found: Discovered) -> frozenset[str]:
-    """The directories that units render."""
-    units = (member.unit for family in found.families for member in family.members)
-    return frozenset(source.path for unit in units for source in unit.sources)
 
 
 def _units(pointed: Pointed) -> list[Unit]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from tidegate.errors import Place, RenderError
+from tidegate.flows.discover.families import Family
 from tidegate.flows.discover.scan import CHART, Scan, tops
 from tidegate.model.finding import Finding, Severity
 
@@ -34,8 +35,15 @@ def tell_apart(things: Iterable[str]) -> list[Finding]:
     ]
 
 
-def tell_unused(scan: Scan, used: Collection[str]) -> list[Finding]:
-    """What else lies below and no unit deploys, where it is known where the units begin."""
+def _deployed(families: Iterable[Family]) -> frozenset[str]:
+    """The directories that units render."""
+    units = (member.unit for family in families for member in family.members)
+    return frozenset(source.path for unit in units for source in unit.sources)
+
+
+def tell_unused(scan: Scan, families: Iterable[Family]) -> list[Finding]:
+    """What else lies below and no unit deploys, where charts are where the units begin."""
+    used = {*scan.unit_charts, *_deployed(families)}
     known = tops({*things_below(scan), *scan.plain} - {scan.below}, scan)
     idle = [one for one in known if one not in used]
     if not idle:
@@ -54,8 +62,9 @@ def tell_unused(scan: Scan, used: Collection[str]) -> list[Finding]:
     ]
 
 
-def tell_unit_charts(scan: Scan, used: Collection[str]) -> list[Finding]:
+def tell_unit_charts(scan: Scan, families: Iterable[Family]) -> list[Finding]:
     """Charts that make units, and that none of the units deploys."""
+    used = _deployed(families)
     return [
         Finding(
             code="units.apart",
