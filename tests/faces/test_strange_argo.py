@@ -388,3 +388,23 @@ def test_a_secret_that_goes_to_another_namespace_is_worth_a_note(tmp_path: Path)
     secret = config_map("token", kind="Secret", inside="vault")
 
     assert lint_of_shop(tmp_path, web, secret, home) == {"it is brought to `vault`": "note"}
+
+
+def test_what_never_starts_in_a_last_wave_is_told_though_argo_cd_passes(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", secrets=("made-by-hand",))
+    write_files(tmp_path, {"app.yaml": application(), "shop/web.yaml": web})
+
+    ran = run(tmp_path, "simulate", "--offline", ".")
+
+    assert ran.code == 0
+    assert "after that, Deployment shop/web failed: Deployment" in ran.stdout
+    assert ": Secret shop/made-by-hand is not there, and nothing in the plan" in ran.stdout
+
+
+def test_nothing_is_told_of_a_last_wave_that_becomes_well(tmp_path: Path) -> None:
+    write_files(tmp_path, {"app.yaml": application(), "shop/web.yaml": pods("Deployment", "web")})
+
+    ran = run(tmp_path, "simulate", "--offline", ".")
+
+    assert ran.code == 0
+    assert "does not wait" not in ran.stdout
