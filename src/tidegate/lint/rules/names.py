@@ -1,4 +1,4 @@
-"""References that lead past what is there: a name that is nearly right, a key that is not."""
+"""Names that lead past what is there: of objects, of their keys, of kinds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tidegate.lint.scene import LintScene
 from tidegate.lint.words import name
 from tidegate.model.finding import Severity
 from tidegate.model.graph import Asker, GraphEdge, LackKind, MissingThing, Tie
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect
+from tidegate.schema.builtin import served_kinds
 
 SIMILAR = 0.85
 UNNAMED = frozenset(
@@ -91,3 +92,36 @@ def _edges(cast: Cast, asker: Asker) -> Iterator[GraphEdge]:
 def _differs(near: str, ref: Ref) -> bool:
     """In more than a number: what is counted has many that are nearly alike."""
     return near.translate(NO_DIGITS) != ref.name.translate(NO_DIGITS)
+
+
+@rule(
+    "ORD062",
+    "Kubernetes has no such kind",
+    Severity.ERROR,
+    why="the group is one of Kubernetes' own, and no server has this kind of it",
+    fix="correct `kind` or `apiVersion`",
+)
+def unknown_kind(scene: LintScene) -> Iterator[RuleRemark]:
+    served = {one.kind for one in served_kinds()}
+    names: dict[str, set[str]] = {}
+    for kind in served:
+        names.setdefault(kind.group, set()).add(kind.name)
+    for actor in scene.actors:
+        kind = actor.ref.kind
+        if kind in served or kind.group not in names:
+            continue
+        versions = sorted(one.version for one in served if _is_alike(one, kind))
+        near = get_close_matches(kind.name, names[kind.group], n=1)
+        group = f"{kind.group}/" if kind.group else ""
+        fix = f"write `apiVersion: {group}{versions[-1]}`" if versions else ""
+        fix = fix or (f"did you mean `{near[0]}`?" if near else "")
+        yield RuleRemark(
+            sentence=f"{name(actor.ref)}: Kubernetes serves no `{group}{kind.version} {kind.name}`",
+            at=Mark(actor.document, ("apiVersion",) if versions else ("kind",)),
+            severity=Severity.ERROR if near and not versions else Severity.WARNING,
+            fix=fix,
+        )
+
+
+def _is_alike(one: Kind, other: Kind) -> bool:
+    return (one.group, one.name) == (other.group, other.name)
