@@ -408,3 +408,17 @@ def test_nothing_is_told_of_a_last_wave_that_becomes_well(tmp_path: Path) -> Non
 
     assert ran.code == 0
     assert "does not wait" not in ran.stdout
+
+
+def test_a_child_that_nobody_syncs_is_told_to_hold_those_that_wait_for_it(tmp_path: Path) -> None:
+    chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
+    template = tmp_path / "apps" / "templates" / "all.yaml"
+    template.write_text(template.read_text().replace("automated: {}, ", ""))
+    rule = "resource.customizations.health.argoproj.io_Application: |\n    return obj.status.health"
+    data = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-cm}}\ndata:\n  {rule}\n"
+    write_files(tmp_path, {"argocd/argocd-cm.yaml": data})
+
+    ran = run(tmp_path, "simulate", "--offline", ".")
+
+    said = "later waves of `Application/argocd/root` wait until somebody does"
+    assert f"nobody syncs `Application/argocd/cart`: it is left out, though {said}" in ran.stderr
