@@ -422,3 +422,45 @@ def test_a_child_that_nobody_syncs_is_told_to_hold_those_that_wait_for_it(tmp_pa
 
     said = "later waves of `Application/argocd/root` wait until somebody does"
     assert f"nobody syncs `Application/argocd/cart`: it is left out, though {said}" in ran.stderr
+
+
+FAR_CHART = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec:
+  project: default
+  source: {{repoURL: "https://charts.example.com", chart: {chart}, targetRevision: 1.0.0}}
+  destination: {{server: https://kubernetes.default.svc, namespace: {home}}}
+  syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}
+"""
+MONITOR = """apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: web, namespace: shop}
+spec: {selector: {matchLabels: {app: web}}, endpoints: [{port: http}]}
+"""
+
+
+def lacks(folder: Path) -> list[str]:
+    ran = run(folder, "lint", "--offline", "--greenfield", "-o", "json", ".")
+    return [one["what"] for one in json.loads(ran.stdout)["greenfield"]["assumed"]]
+
+
+def test_what_a_chart_that_cannot_be_had_may_bring_is_not_lacking(tmp_path: Path) -> None:
+    chart = FAR_CHART.format(name="metrics", chart="kube-prometheus-stack", home="shop")
+    web = pods("Deployment", "web", secrets=("grafana",))
+    shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}
+    write_files(tmp_path, {"apps/app.yaml": application(), "apps/far.yaml": chart, **shop})
+
+    assert lacks(tmp_path) == []
+
+
+def test_what_no_chart_goes_by_the_name_of_is_lacking(tmp_path: Path) -> None:
+    chart = FAR_CHART.format(name="metrics", chart="datadog", home="datadog")
+    web = pods("Deployment", "web", secrets=("grafana",))
+    shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}
+    write_files(tmp_path, {"apps/app.yaml": application(), "apps/far.yaml": chart, **shop})
+
+    assert lacks(tmp_path) == [
+        "operator prometheus-operator (ServiceMonitor)",
+        "Secret shop/grafana",
+    ]

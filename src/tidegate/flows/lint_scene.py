@@ -142,17 +142,25 @@ def as_assumed(absences: Iterable[Absence], scene: LintScene) -> Iterator[Assume
 
 
 def _may_come(absence: Absence, scene: LintScene) -> bool:
-    """Whether a unit of which not all is known goes by the name of the operator that is lacking."""
+    """Whether a unit of which not all is known may bring it.
+
+    It goes by the name of the operator that is lacking, or deploys to the namespace of the object.
+    """
+    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
+    if absence.lacking in {Lacking.OBJECT, Lacking.SETTING, Lacking.SERVICE}:
+        return absence.ref.namespace in {one.destination.namespace for one in unknown} - {""}
     if absence.lacking not in {Lacking.OPERATOR, Lacking.KIND}:
         return False
     groups = {kind.group for kind in absence.kinds}
-    rows = scene.known.rows.items()
-    operators = {row.operator for (of, _), row in rows if of in groups and row.operator}
+    rows = [row for (of, _), row in scene.known.rows.items() if of in groups]
+    operators = {row.operator for row in rows if row.operator}
     words = operators or {absence.ref.name, *groups} - {""}
-    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
-    told = [one.id.name for one in unknown]
-    told += [source.place for one in unknown for source in one.sources]
-    return any(word in said for word in words for said in told)
+    places = [source.place for one in unknown for source in one.sources]
+    told = [*(one.id.name for one in unknown), *places]
+    charts = {one.rpartition("/")[2] for one in places} - {""}
+    labels = {said for row in rows for many in row.served_by.labels for said in many.values()}
+    by_label = any(said.startswith(f"{one}-") for one in charts for said in labels)
+    return by_label or any(word in said for word in words for said in told)
 
 
 def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:
