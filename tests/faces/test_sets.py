@@ -253,7 +253,7 @@ def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
 
     ran = tidegate("units", ladder.folder, "--offline")
 
-    assert "warning[argo.set-nothing]: this generator finds nothing" in ran.stderr
+    assert "note[argo.set-nothing]: this generator finds nothing" in ran.stderr
     assert "at set.yaml:6:64 (spec.generators[0].git.directories)" in ran.stderr
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec import structs
+
 from tidegate.dialect.argo.application import read_application
 from tidegate.dialect.argo.sets.reading import read_set
 from tidegate.dialect.declared import Declared
@@ -65,7 +67,16 @@ def _read(document: Document, namespace: str) -> Declared:
     if reader is None or not text(document.body, "metadata", "name"):
         return NOTHING
     home = namespace or (FLUX_HOME if kind.group.endswith(FLUX) else ARGO_HOME)
-    return with_own_dependencies(reader(document, home), document)
+    return _named(with_own_dependencies(reader(document, home), document))
+
+
+def _named(declared: Declared) -> Declared:
+    """What is said of a unit, with its name: a template makes many at one place."""
+    if not declared.findings or len(declared.units) != 1:
+        return declared
+    about = (declared.units[0].id.called,)
+    findings = tuple(structs.replace(one, about=about) for one in declared.findings)
+    return structs.replace(declared, findings=findings)
 
 
 class UnitFinder:

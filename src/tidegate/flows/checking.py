@@ -58,7 +58,17 @@ def _finding(document: Document, flaw: Flaw, place: Place) -> Finding:
         where=place,
         why=f"the CRD in {flaw.source} says so" if flaw.source else "",
         fix=_fix(flaw),
+        about=_about(document),
     )
+
+
+def _about(document: Document) -> tuple[str, ...]:
+    """Whose text it is, where the object says all of its name."""
+    kind, namespace, name = (
+        text(document.body, *path)
+        for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))
+    )
+    return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
 
 
 def _fix(flaw: Flaw) -> str:

@@ -41,7 +41,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy, Tracking, forcing
 from tidegate.model.rendering import NOWHERE
-from tidegate.model.unit import UnitId
+from tidegate.model.unit import Unit, UnitId
 
 UNKNOWN = Capabilities()
 WISHES = (
@@ -100,16 +100,19 @@ class Found(msgspec.Struct, frozen=True):
 
     def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
         """What is said of these units alone."""
-        spots = {spot_of(one.unit.where) for one in members if one.unit.where}
-        return tuple(one for one, spot in self._placed() if spot in spots)
+        wanted = {(one.unit.id, one.unit.where) for one in members}
+        return tuple(
+            one for one, units in self._spoken_of() if any((u.id, u.where) in wanted for u in units)
+        )
 
     @property
-    def findings_by_place(self) -> dict[tuple[str, int], tuple[Finding, ...]]:
-        """By file and line, what is said of the unit that begins there."""
-        found: dict[tuple[str, int], list[Finding]] = {}
-        for one, spot in self._placed():
-            found.setdefault(spot, []).append(one)
-        return {spot: tuple(said) for spot, said in found.items()}
+    def findings_by_unit(self) -> dict[tuple[UnitId, Place | None], tuple[Finding, ...]]:
+        """By unit and its place, what is said of it."""
+        found: dict[tuple[UnitId, Place | None], list[Finding]] = {}
+        for one, units in self._spoken_of():
+            for unit in units:
+                found.setdefault((unit.id, unit.where), []).append(one)
+        return {unit: tuple(said) for unit, said in found.items()}
 
     @property
     def at_fault(self) -> dict[UnitId, str]:
@@ -118,25 +121,32 @@ class Found(msgspec.Struct, frozen=True):
 
     def at_fault_for(self, codes: Collection[str] = ()) -> dict[UnitId, str]:
         """The same, for errors with these codes alone."""
-        units = {spot_of(one.unit.where): one.unit.id for one in self.members if one.unit.where}
         faults: dict[UnitId, str] = {}
-        for finding, spot in self._placed():
-            counts = not codes or finding.code in codes
-            if finding.severity is Severity.ERROR and counts and spot in units:
-                faults.setdefault(units[spot], finding.sentence)
+        for finding, units in self._spoken_of():
+            if finding.severity is Severity.ERROR and (not codes or finding.code in codes):
+                for unit in units:
+                    faults.setdefault(unit.id, finding.sentence)
         return faults
 
-    def _placed(self) -> Iterator[tuple[Finding, tuple[str, int]]]:
-        """Findings with a place, each with that of the last unit which begins before it there."""
-        begins: dict[str, list[int]] = {}
+    def _spoken_of(self) -> Iterator[tuple[Finding, list[Unit]]]:
+        """Findings with a place, each with the units that it speaks of.
+
+        Those that it names, else what begins at the last line before it where one begins.
+        """
+        files: dict[str, list[tuple[int, Unit]]] = {}
         for unit in (one.unit for one in self.members):
-            if unit.where is not None and unit.where.line:
-                begins.setdefault(unit.where.name, []).append(unit.where.line)
+            if unit.where is not None:
+                files.setdefault(unit.where.name, []).append((unit.where.line, unit))
         for one in self.findings:
-            if one.where is not None:
-                lines = begins.get(one.where.name, ())
-                before = [line for line in lines if line <= one.where.line]
-                yield one, (one.where.name, max(before, default=one.where.line))
+            here = files.get(one.where.name, []) if one.where else []
+            if one.where is None or not here:
+                continue
+            if one.about:
+                yield one, [unit for _, unit in here if unit.id.called in one.about]
+            else:
+                lines = (line for line, _ in here if 0 < line <= one.where.line)
+                first = max(lines, default=one.where.line)
+                yield one, [unit for line, unit in here if line == first]
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""

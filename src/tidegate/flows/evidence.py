@@ -169,13 +169,14 @@ class _Asking:
 
     def _makers(self, missing: Ref, *, wanted_by: Ref) -> tuple[Maker, ...]:
         plan, catalogue = self._background.plan, self._background.catalogue
-        step = step_of(plan, wanted_by)
+        step = step_of(plan, wanted_by, self._cluster)
         here = step.id if step else ""
-        return tuple(find_makers(plan, missing, catalogue, here=here))
+        found = find_makers(plan, missing, catalogue, here=here, cluster=self._cluster)
+        return tuple(found)
 
     def _body(self, ref: Ref, live: Live | None = None) -> Body:
         """As it lives; a hook may be gone, and the plan still has its text."""
-        step = step_of(self._background.plan, ref)
+        step = step_of(self._background.plan, ref, self._cluster)
         item = find_item(step, ref) if step else None
         told = live.body if live else item.body if item else b""
         body: Body = msgspec.json.decode(told or b"{}")  # what is awaited has no text

@@ -19,12 +19,16 @@ from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.objects import FieldPath
 from tidegate.model.paths import path_in
+from tidegate.model.patterns import late
 from tidegate.model.reading import text
 
 LARGEST = 4_000_000
 NEAR = 12
 """So many lines behind its kind, an object has said its name."""
 TEMPLATES = "/templates/"
+PLAIN_KEY = late(r"[^.\[\]]+(?![^\[]*\])")
+ACTION = late(r"\{\{.*?\}\}")
+NAMED = late(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[^\s,{}#])+)""")
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,7 @@ class SourceFile:
     def in_template(self, kind: str, name: str, path: FieldPath) -> Place:
         """The nearest line of a template: its kind, and from there the keys that lead there."""
         starts = [at for at, line in enumerate(self.lines) if re.match(rf"kind:\s*{kind}\b", line)]
-        said = [at for at in starts if any(name in one for one in self.lines[at : at + NEAR])]
-        at = next(iter(said or starts), 0)
+        at = max(starts, key=lambda at: self._likeness(at, name), default=0)
         ends = (n for n in range(at + 1, len(self.lines)) if self.lines[n].startswith("---"))
         end = next(ends, None)
         for key in (one for one in path if isinstance(one, str)):
@@ -70,6 +73,26 @@ class SourceFile:
             at = next((number for number, line in rest if pattern.match(line)), at)
         indent = len(self.lines[at]) - len(self.lines[at].lstrip())
         return Place(self.name, at + 1, indent + 1, path_text(path))
+
+    def _likeness(self, start: int, name: str) -> int:
+        """How well the first name behind a line fits: letters that stand there as they are."""
+        near = self.lines[start : start + NEAR]
+        found = next((one for line in near if (one := NAMED.search(line))), None)
+        if found is None:
+            return 0
+        written = found[1].strip("\"'")
+        literal = ACTION.split(written)
+        fits = re.fullmatch(".*".join(map(re.escape, literal)), name)
+        return 1 + len("".join(literal)) if fits else 0
+
+
+def _with_names(finding: Finding, units: list[str]) -> Finding:
+    """What is said of units that come of one place, with the name of the first of them."""
+    names = tuple(dict.fromkeys(units))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    is_named = f"{names[0].rpartition('/')[2]}`" in finding.sentence
+    sentence = finding.sentence if is_named else f"`{names[0]}`{more}: {finding.sentence}"
+    return msgspec.structs.replace(finding, sentence=sentence, about=names)
 
 
 def _moved(finding: Finding, place: Place) -> Finding:
@@ -107,7 +130,7 @@ class SourceFiles(msgspec.Struct):
         place = parse_place(event.where)
         file = self.file(place.name)
         if file.is_template:
-            path = tuple(re.findall(r"[^.\[\]]+(?![^\[]*\])", event.field))
+            path = tuple(PLAIN_KEY.findall(event.field))
             at = file.in_template(event.ref.kind.name, event.ref.name, path)
         else:
             at = self.at_field(place, event.field)
@@ -127,7 +150,7 @@ class SourceFiles(msgspec.Struct):
 
     def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The findings, each at the line of its field; a file is looked through once for all."""
-        told = [self._in_patch(one) for one in findings]
+        told = [self._in_patch(one) for one in self._in_templates(findings)]
         wanted: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
         for number, one in enumerate(told):
             found = self._field(one.where) if one.where else None
@@ -138,6 +161,28 @@ class SourceFiles(msgspec.Struct):
             for (number, _), place in zip(mine, places, strict=True):
                 told[number] = _moved(told[number], place)
         return tuple(told)
+
+    def _in_templates(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings; of units that a template makes, at the line of their field, and once."""
+        told: dict[Finding, list[str]] = {}
+        for one in findings:
+            place = self._template_place(one)
+            if place is None:
+                told.setdefault(one, [])
+            else:
+                alike = msgspec.structs.replace(one, where=place, about=())
+                told.setdefault(alike, []).extend(one.about)
+        for one, units in told.items():
+            yield _with_names(one, units) if units else one
+
+    def _template_place(self, finding: Finding) -> Place | None:
+        place = finding.where
+        if place is None or place.line or not finding.about:
+            return None
+        file = self.file(place.name)
+        kind, *_, name = finding.about[0].split("/")
+        path = tuple(PLAIN_KEY.findall(place.field))
+        return file.in_template(kind, name, path).at(place.field) if file.is_template else None
 
     def _in_patch(self, finding: Finding) -> Finding:
         """What is said of a template, at the line of the patch that brings the field."""

@@ -15,6 +15,7 @@ from tidegate.files import read_whole
 from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
+from tidegate.flows.discover.far import FAR
 from tidegate.flows.entering import Found, open_found, spot_of
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
@@ -35,17 +36,13 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
-MISPLACED, MISSPELT = "ORD013", "argo.annotation"
-NOT_HAD = "source."
-"""Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
-MISTAKES = frozenset(
-    f"{NOT_HAD}{one}"
-    for one in (
-        *("chart.missing", "chart.version", "git.ref", "link", "oci.filter", "oci.ref", "path"),
-        *("portion", "url", "url.password", "url.scheme", "version.range"),
-    )
-)
-"""Of those, what is wrong wherever it is fetched from."""
+ECHOES = {
+    "argo.annotation": "ORD013",
+    "ORD025": "argo.hook",
+}
+"""What is not said where another has spoken of the very same thing."""
+UNMATCHED = "argo.set-unmatched"
+"""What is said of a set, and needs not be said of each of its Applications."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +98,8 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        findings = (*graphed.planned.findings, *manual, *map(_noted, graphed.planned.notes))
+        planned = (one for one in graphed.planned.findings if one.code != UNMATCHED)
+        findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -138,6 +136,7 @@ def _manual(unit: Unit) -> Finding:
         sentence=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
         where=unit.where,
         why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        about=(unit.id.called,),
         semantics=(ARGOCD.name,),
     )
 
@@ -177,8 +176,8 @@ def _together(
 ) -> LintReport:
     looks = list(looks)
     read = [*findings_of(found), *(one for look in looks for one in look.findings)]
-    unknown = tuple(Unknown(one.sentence, one.where) for one in read if _is_not_had(one))
-    known = (one for one in read if not _is_not_had(one))
+    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in FAR)
+    known = (one for one in read if one.code not in FAR)
     told = [_as_rule(one) for one in places.files.of_findings(known)]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
@@ -210,9 +209,9 @@ def _together(
 
 
 def _without_echoes(told: list[Finding]) -> list[Finding]:
-    """What a rule says of an annotation is not said again by whoever read it."""
-    spots = {spot_of(one.where) for one in told if one.code == MISPLACED}
-    return [one for one in told if one.code != MISSPELT or spot_of(one.where) not in spots]
+    """What is said of an annotation is not said again by whoever else reads it."""
+    spots = {(one.code, spot_of(one.where)) for one in told}
+    return [one for one in told if (ECHOES.get(one.code), spot_of(one.where)) not in spots]
 
 
 def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:
@@ -229,10 +228,6 @@ def _no_reason(ignore: Ignore, finding: Finding) -> Finding:
         where=finding.where,
         fix=f'write "{ignore.code}: " and a reason behind it',
     )
-
-
-def _is_not_had(finding: Finding) -> bool:
-    return finding.code.startswith(NOT_HAD) and finding.code not in MISTAKES
 
 
 def _as_rule(finding: Finding) -> Finding:

@@ -14,6 +14,7 @@ from tidegate.documents import read as read_documents
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, Within
 from tidegate.flows.absences import NAMESPACE
+from tidegate.flows.brought_objects import BroughtObjects
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
@@ -22,11 +23,12 @@ from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.reading import Read
 from tidegate.flows.session import Session
 from tidegate.graph.happening import unseen_in
+from tidegate.graph.missing import missing
 from tidegate.graph.reach import StepReach
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import targets_of
-from tidegate.lint.scene import Actor, Body, HasCheck, LintScene, Octal, SceneFile
+from tidegate.lint.scene import Actor, Body, HasCheck, Identity, LintScene, Octal, SceneFile
 from tidegate.model.absence import Absence, Lacking
 from tidegate.model.config import Switch
 from tidegate.model.graph import Graph, GraphNode
@@ -99,6 +101,8 @@ def look_around(
         bands=config_at(scan.root).lint.bands if scan.files else LintScene().bands,
         greenfield=greenfield,
         spans=_spans(graphed, session),
+        missing=missing(graph),
+        made=frozenset(_made(read, session)),
     )
     return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)))
 
@@ -108,6 +112,15 @@ def _spans(graphed: Graphed | None, session: Session) -> dict[UnitId, Ms]:
     if graphed is None or not any(one.policy.windows for one in graphed.planned.plan.units):
         return {}
     return spans_of(graphed, session.target.simulation)
+
+
+def _made(read: Iterable[Read], session: Session) -> Iterator[Identity]:
+    """All that units bring, and what operators make of it, by cluster."""
+    known = session.craft.rules.known
+    for one in read:
+        brought = BroughtObjects.of(one.manifests.manifests, known, ())
+        cluster = one.manifests.unit.destination.cluster
+        yield from ((cluster, *made) for made in brought.made)
 
 
 def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
@@ -129,17 +142,25 @@ def as_assumed(absences: Iterable[Absence], scene: LintScene) -> Iterator[Assume
 
 
 def _may_come(absence: Absence, scene: LintScene) -> bool:
-    """Whether a unit of which not all is known goes by the name of the operator that is lacking."""
+    """Whether a unit of which not all is known may bring it.
+
+    It goes by the name of the operator that is lacking, or deploys to the namespace of the object.
+    """
+    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
+    if absence.lacking in {Lacking.OBJECT, Lacking.SETTING, Lacking.SERVICE}:
+        return absence.ref.namespace in {one.destination.namespace for one in unknown} - {""}
     if absence.lacking not in {Lacking.OPERATOR, Lacking.KIND}:
         return False
     groups = {kind.group for kind in absence.kinds}
-    rows = scene.known.rows.items()
-    operators = {row.operator for (of, _), row in rows if of in groups and row.operator}
+    rows = [row for (of, _), row in scene.known.rows.items() if of in groups]
+    operators = {row.operator for row in rows if row.operator}
     words = operators or {absence.ref.name, *groups} - {""}
-    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
-    told = [one.id.name for one in unknown]
-    told += [source.place for one in unknown for source in one.sources]
-    return any(word in said for word in words for said in told)
+    places = [source.place for one in unknown for source in one.sources]
+    told = [*(one.id.name for one in unknown), *places]
+    charts = {one.rpartition("/")[2] for one in places} - {""}
+    labels = {said for row in rows for many in row.served_by.labels for said in many.values()}
+    by_label = any(said.startswith(f"{one}-") for one in charts for said in labels)
+    return by_label or any(word in said for word in words for said in told)
 
 
 def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:

@@ -15,16 +15,19 @@ from tidegate.model.reading import text
 from tidegate.report.rollout.evidence import Comes, Maker
 
 
-def find_makers(plan: Plan, wanted: Ref, catalogue: KnownRows, *, here: str) -> Iterator[Maker]:
+def find_makers(
+    plan: Plan, wanted: Ref, catalogue: KnownRows, *, here: str, cluster: str
+) -> Iterator[Maker]:
     """Those that would make it, in the order of the plan; `here` is the step that wants it."""
-    for step in plan.steps:
+    for step in (one for one in plan.steps if one.cluster == cluster):
         for item in (item for batch in step.batches for item in batch):
             if identity(wanted) in _made_by(item, catalogue):
                 yield Maker(ref=item.ref, step=step.id, comes=_comes(plan, here, step.id))
 
 
-def step_of(plan: Plan, ref: Ref) -> Step | None:
-    return next((step for step in plan.steps if find_item(step, ref) is not None), None)
+def step_of(plan: Plan, ref: Ref, cluster: str) -> Step | None:
+    here = (step for step in plan.steps if step.cluster == cluster)
+    return next((step for step in here if find_item(step, ref) is not None), None)
 
 
 def find_item(step: Step, ref: Ref) -> Item | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import structs
+
 from tidegate.dialect.argo.permits import refuse_object
 from tidegate.errors import Place
 from tidegate.flows.discover.projects import refused
@@ -47,19 +49,18 @@ async def _is_there(one: Manifest, unit: Unit, session: Session) -> bool:
 def _of_object(unit: Unit, one: Manifest, refusal: Refusal) -> Finding:
     finding = refused(unit, refusal)
     origin = f"the object is at {one.origin}; " if one.origin else ""
-    return Finding(
-        code=finding.code,
-        severity=finding.severity,
-        sentence=finding.sentence,
-        where=finding.where,
-        why=f"{origin}{finding.why}",
-        fix=finding.fix,
-    )
+    return structs.replace(finding, why=f"{origin}{finding.why}")
 
 
 def _more(unit: Unit, count: int) -> Finding:
     said = f"project does not allow {count} more objects to `{unit.id}`"
-    return Finding(code="argo.project", severity=Severity.ERROR, sentence=said, where=unit.where)
+    return Finding(
+        code="argo.project",
+        severity=Severity.ERROR,
+        sentence=said,
+        where=unit.where,
+        about=(unit.id.called,),
+    )
 
 
 def find_holds(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowHold | None]]:

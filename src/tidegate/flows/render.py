@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tidegate.documents import Document, FieldPath, duplicate_errors
 from tidegate.errors import TidegateError
 from tidegate.flows.discover import is_called
-from tidegate.flows.entering import find, spot_of
+from tidegate.flows.entering import find
 from tidegate.flows.misspelling import find_misspellings
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
@@ -108,9 +108,9 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
         meant = [one for _, one in chosen]
         misspelt = find_misspellings(meant, found.scan.root)
         findings = tuple(dict.fromkeys((*found.findings_of(meant), *misspelt)))
-    said = found.findings_by_place
+    said = found.findings_by_unit
     parts = (
-        UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
+        UnitPart(one.rendered, one.unit.id, entry, said.get((one.unit.id, one.unit.where), ()))
         for entry, one in chosen
     )
     unknown = weakness_of(one for _, one in chosen)

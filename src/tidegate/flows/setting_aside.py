@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, ChildGates
 from tidegate.model.unit import Dependency, Unit, UnitId
 
 
@@ -23,12 +23,12 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
     for member in members:
         unit = member.unit
         known[unit.id] = unit
-        is_brought = unit.parent is not None and bool(unit.parent.kind) and unit.parent in known
+        parent = known.get(unit.parent) if unit.parent and unit.parent.kind else None
         if unit.suspended or unit.parent in left:
             findings.append(_suspended(unit))
         elif _is_manual(unit):
-            findings.append(_manual(unit, is_brought=is_brought))
-        if unit.suspended or unit.parent in left or (is_brought and _is_manual(unit)):
+            findings.append(_manual(unit, parent))
+        if unit.suspended or unit.parent in left or (parent and _is_manual(unit)):
             left.add(unit.id)
         else:
             kept.append(member)
@@ -117,15 +117,18 @@ def _suspended(unit: Unit) -> Finding:
     )
 
 
-def _manual(unit: Unit, *, is_brought: bool) -> Finding:
+def _manual(unit: Unit, parent: Unit | None) -> Finding:
     """Whoever looks at an entry is taken for somebody who syncs it."""
-    end = "it is left out" if is_brought else "it is played as if somebody did"
+    end = "it is left out" if parent else "it is played as if somebody did"
+    if parent and parent.policy.semantics.children is ChildGates.ALWAYS:
+        end = f"it is left out, though later waves of `{parent.id}` wait until somebody does"
     return Finding(
         code="argo.manual",
-        severity=Severity.WARNING if is_brought else Severity.NOTE,
+        severity=Severity.WARNING if parent else Severity.NOTE,
         sentence=f"nobody syncs `{unit.id}`: {end}",
         where=unit.where,
         why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        about=(unit.id.called,),
         fix="add `automated: {}` to its syncPolicy",
         semantics=(ARGOCD.name,),
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
+from tidegate.flows.aftermath import aftermath_of
 from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.committing import committing
@@ -33,24 +34,18 @@ from tidegate.model.event import Event, Result, Told
 from tidegate.model.expectation import Expectation
 from tidegate.model.finding import Finding
 from tidegate.model.ledger import ReleaseHistory
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Plan, items_of, own_items_of
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan, own_items_of
 from tidegate.model.resync import Resync
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
-from tidegate.model.verdict import Health
 from tidegate.report.refusals import faults_of_rollout
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.world.ask import ask
-from tidegate.world.calls import Get
-from tidegate.world.facts import Done
 
 HOLDER = "simulation"
-JOB = Kind("batch", "v1", "Job")
-AFTERWARDS = Ms(10 * MINUTE)
-"""How long it is looked what becomes of Jobs that nobody waits for."""
 OWN = "own"
 """Each unit by the rules of its own dialect, where these differ."""
 
@@ -62,10 +57,11 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     and not brought. `evidence`: what is known of what failed.
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
-    operator writes. `aftermath`: Jobs of last waves that nobody waits for, and that failed then.
+    operator writes. `aftermath`: what of last waves, which nobody waits for, did not become well.
     `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
     what units did with what was committed meanwhile. `resyncs`: what was synced twice. `weakness`:
-    what was not known. `releases`: the records of Helm releases.
+    what was not known. `releases`: the records of Helm releases. `faulty`: units of which nothing
+    was played, as they are at fault.
     """
 
     name: str
@@ -84,6 +80,7 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     resyncs: tuple[Resync, ...] = ()
     weakness: tuple[Finding, ...] = ()
     releases: tuple[ReleaseHistory, ...] = ()
+    faulty: tuple[UnitId, ...] = ()
     expecting: Expectation = Expectation.LIKELY
 
 
@@ -195,7 +192,7 @@ async def _simulate(
         uptakes = await behind.take_up(listener.events)
     found, planned = behind.found, behind.planned
     drifts, unmet = await behind.drifts(listener.events)
-    plan = planned.plan
+    plan, faults = planned.plan, faults_of_rollout(listener.course, ended.evidence)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),
@@ -203,48 +200,21 @@ async def _simulate(
         result=ended.result,
         events=tuple(listener.events),
         notes=planned.notes,
-        findings=(
-            *found.findings,
-            *planned.findings,
-            *faults_of_rollout(listener.course, ended.evidence),
-            *unmet,
-        ),
+        findings=(*found.findings, *planned.findings, *faults, *unmet),
         weakness=weakness_of(found.members, found.findings),
         drifts=drifts,
         uptakes=uptakes,
         resyncs=resyncing.resyncs,
         absences=behind.absences,
         releases=await histories_of(plan, session),
+        faulty=tuple(one for one in planned.faults if one not in found.opaque),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
         unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
-        aftermath=await _aftermath(plan, session) if ended.result is Result.PASSED else (),
+        aftermath=await aftermath_of(plan, session, listener.course)
+        if ended.result is Result.PASSED
+        else (),
     )
-
-
-async def _aftermath(plan: Plan, session: Session) -> tuple[tuple[Ref, str], ...]:
-    """What becomes of Jobs in last waves that their engine does not wait for."""
-    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.gates_last}
-    spots = {
-        Spot(step.cluster, item.ref): units[step.unit]
-        for step in plan.steps
-        if step.last and step.unit in units
-        for item in items_of(step)
-        if item.ref.kind == JOB and item.hook is None
-    }
-    if not spots:
-        return ()
-    world = session.world
-    await world.party().wait(Ms(world.now() + AFTERWARDS))
-    found: list[tuple[Ref, str]] = []
-    for spot, unit in spots.items():
-        (outcome,) = await ask(world, Get(spot.ref), cluster=spot.cluster)
-        if isinstance(outcome, Done) and outcome.live is not None:
-            body = msgspec.json.decode(outcome.live.body)
-            verdict = session.craft.judge(unit, body, world.now())
-            if verdict.health is Health.DEGRADED:
-                found.append((spot.ref, verdict.sentence))
-    return tuple(found)
 
 
 def _name(plan: Plan) -> str:

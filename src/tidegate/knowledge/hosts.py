@@ -23,7 +23,7 @@ BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
 AFTER_OPTION = late(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
 BEFORE_PORT = late(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
 WITH_PORT = late(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
-HOST_VARIABLE = late(r"(?:^|_)HOST$", re.IGNORECASE)
+HOST_VARIABLE = late(r"(?:^|_|PG|DB|SQL|REDIS|MONGO)HOST$|_HOSTNAME$", re.IGNORECASE)
 ADDRESS_VARIABLE = late(
     r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
     re.IGNORECASE,

@@ -11,6 +11,7 @@ from tidegate.lint.rules import (
     inert,
     jobs,
     kinds,
+    names,
     proofs,
     recovery,
     windows,
@@ -18,7 +19,7 @@ from tidegate.lint.rules import (
 from tidegate.lint.scene import LintScene
 from tidegate.model.finding import Severity
 
-MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery, windows)
+MODULES = (applications, files, flux, gates, inert, jobs, kinds, names, proofs, recovery, windows)
 
 
 @rule(

@@ -16,7 +16,7 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.lint.order import StepOrder
 from tidegate.model.bands import Bands
 from tidegate.model.config import Switch
-from tidegate.model.graph import Graph
+from tidegate.model.graph import Graph, MissingThing
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref, Spot, identity
@@ -141,6 +141,10 @@ class LintScene:
     unshared: frozenset[str] = frozenset()
     """What overlays name and lies here, though Git ignores it."""
     whole: frozenset[UnitId] = frozenset()
+    missing: tuple[MissingThing, ...] = ()
+    """What nobody brings."""
+    made: frozenset[Identity] = frozenset()
+    """All that units bring, and what operators make of it."""
     bands: Bands = field(default_factory=Bands)
 
     @cached_property

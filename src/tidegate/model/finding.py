@@ -23,6 +23,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `semantics`: under whose rules it bites; empty is under everybody's. `story`: what happens, one
     thing after another. `also`: other places that it is about. `paste`: a text to be pasted.
+    `about`: the units in whose text it is, by kind, namespace and name, where several may come of
+    one place.
     """
 
     code: str
@@ -35,3 +37,4 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     story: tuple[str, ...] = ()
     also: tuple[Place, ...] = ()
     paste: str = ""
+    about: tuple[str, ...] = ()

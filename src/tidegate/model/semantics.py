@@ -67,17 +67,18 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     cannot prove what it speaks of. `deadline`: how long a gate may take where its objects do not
     ask for more; 0 is for ever. `exact`: they cannot ask for more. `ground_deadline` and
     `ground_every` take the place of `deadline` and `look_every` for what the rest of a unit stands
-    on; 0 leaves these. `suspended`: how long Suspended
-    may last. `quiet`: how long nothing may change while a gate waits; 0 is for ever. `batch_stops`:
-    a refused write keeps later batches of its step from starting. `patient`: an object that fails
-    ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
-    deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
-    waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
-    hook, may become well yet. `workers`: so many units of one controller are under way at once; 0
-    is any number. `heals`: what others change of a unit that asks for it is put back, as soon as
-    `heal_start` has passed since its last sync; further attempts come after `heal_first`, which
-    grows by `heal_factor` up to `heal_cap`. `refresh_every`: so often a unit looks for a newer
-    revision behind its rollout, and later by its own part of `refresh_jitter`; 0 is never.
+    on; 0 leaves these. `suspended`: how long Suspended may last. `passes_paused`: what Git itself
+    pauses holds no gate. `quiet`: how long nothing may change while a gate waits; 0 is for ever.
+    `batch_stops`: a refused write keeps later batches of its step from starting. `patient`: an
+    object that fails ends a gate only when the others have settled. `awaits_consent`: where
+    somebody must agree to a deletion, its step is held until then; else what asks is left alone.
+    `children`: whether a unit waits for those that it brings. `forbears`: what is Degraded in the
+    last step of a unit, and no hook, may become well yet. `workers`: so many units of one
+    controller are under way at once; 0 is any number. `heals`: what others change of a unit that
+    asks for it is put back, as soon as `heal_start` has passed since its last sync; further
+    attempts come after `heal_first`, which grows by `heal_factor` up to `heal_cap`.
+    `refresh_every`: so often a unit looks for a newer revision behind its rollout, and later by its
+    own part of `refresh_jitter`; 0 is never.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     ground_deadline: Ms
     ground_every: Ms
     suspended: Ms
+    passes_paused: bool
     quiet: Ms
     vanishing: Vanishing
     batch_stops: bool
@@ -139,6 +141,7 @@ TIDEGATE = Semantics(
     ground_deadline=NOTHING,
     ground_every=NOTHING,
     suspended=Ms(10 * MINUTE),
+    passes_paused=True,
     quiet=NOTHING,
     vanishing=Vanishing.REAPPLY,
     batch_stops=True,
@@ -164,6 +167,7 @@ ARGOCD = Semantics(
     ground_deadline=NOTHING,
     ground_every=NOTHING,
     suspended=NOTHING,
+    passes_paused=False,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,
     batch_stops=False,
@@ -197,6 +201,7 @@ FLUX = Semantics(
     ground_deadline=Ms(60 * SECOND),
     ground_every=Ms(2 * SECOND),
     suspended=NOTHING,
+    passes_paused=True,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,
     batch_stops=True,

@@ -47,8 +47,12 @@ class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True)
 
         What somebody calls a cluster is not written into it: a plain unit's own it is not.
         """
-        spot = "/".join(part for part in (self.kind, self.namespace, self.name) if part)
-        return f"{self.cluster}:{spot}" if self.cluster and self.kind else spot
+        return f"{self.cluster}:{self.called}" if self.cluster and self.kind else self.called
+
+    @property
+    def called(self) -> str:
+        """Its kind, namespace and name, whatever its cluster is."""
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
     def __str__(self) -> str:
         """For people: with its cluster, where that has a name."""

@@ -14,6 +14,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.model.resync import Resync
+from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
@@ -60,6 +61,8 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What could not be had of it."""
     releases: Sequence[ReleaseHistory] = ()
     """The revisions of Helm releases."""
+    faulty: Sequence[UnitId] = ()
+    """Units of which nothing was played, as they are at fault."""
 
 
 class StepTimes(msgspec.Struct):
@@ -274,6 +277,9 @@ def _end(run: EngineRun) -> str:
     if last.reason == INVALID:
         return f"nothing was applied: {why}" if why else "nothing was applied"
     bounds = ", as far as it is known" if run.unknown and last.reason == PASSED else ""
+    if run.faulty and last.reason == PASSED:
+        names = listing(run.faulty, MOST_NAMED)
+        bounds = f", without {names}: at fault{bounds}"
     lasted = seconds(Ms(last.at - events[0].at))
     return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
 

@@ -69,7 +69,7 @@ class Ending(
     `uptakes`: what units did with what was committed; `resyncs`: what was synced twice; all their
     moments count from the beginning.
     `unknown`: what could not be had, so that less is proved than it seems.
-    `releases`: the revisions of Helm releases.
+    `releases`: the revisions of Helm releases. `faulty`: the units of which nothing was played.
     """
 
     engine: str
@@ -86,6 +86,7 @@ class Ending(
     resyncs: tuple[ResyncOut, ...] = ()
     unknown: str = ""
     releases: tuple[ReleaseHistory, ...] = ()
+    faulty: tuple[str, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -110,6 +111,7 @@ def ending_of(run: EngineRun) -> Ending:
         resyncs=tuple(_resync(resync_since(one, first.at)) for one in run.resyncs),
         unknown=run.unknown,
         releases=tuple(run.releases),
+        faulty=tuple(map(str, run.faulty)),
     )
 
 

@@ -135,7 +135,7 @@ def test_nothing_is_wrong_with_the_options_there_are(option: str) -> None:
     ("option", "told"),
     [
         ("CreateNamespaces=true", "did you mean `CreateNamespace`?"),
-        ("createnamespace=true", "there is no option `createnamespace`"),
+        ("createnamespace=true", "no option `createnamespace`; did you mean `CreateNamespace`?"),
         ("Force=true", "`Force` is for one object at a time"),
         ("Prune", "`Prune` needs a value; it is one of true, false, confirm"),
         ("Prune=maybe", "`Prune` is not `maybe`; it is one of true, false, confirm"),

@@ -95,6 +95,13 @@ async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list
     }
 
 
+async def test_a_generator_that_finds_nothing_beside_others_is_worth_a_note() -> None:
+    found = await generated(a_set(WEB, {"list": {"elements": []}}))
+
+    assert codes(found) == ["note argo.set-nothing"]
+    assert len(found.applications) == 1
+
+
 async def test_of_a_set_at_fault_nothing_is_generated() -> None:
     found = await generated(a_set(WEB, {"plugin": {}}))
 

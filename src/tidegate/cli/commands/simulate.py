@@ -118,6 +118,7 @@ def _shown(one: Simulated, *, spread: bool) -> EngineRun:
         one.resyncs,
         "; ".join(finding.sentence for finding in one.weakness),
         one.releases,
+        one.faulty,
     )
 
 

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import msgspec
 
+from tidegate.errors import foreign
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Consent, Handling, Policy
 from tidegate.model.reading import mapping
@@ -67,12 +68,14 @@ def what_is_wrong(option: str) -> str:
     if name == "Force":
         return f"`Force` is for one object at a time: write it into its annotation `{OPTIONS}`"
     if values is None:
-        near = get_close_matches(name, UNIT_OPTIONS, n=1)
-        guess = f"did you mean `{near[0]}`? " if near else ""
-        return f"there is no option `{name}`; {guess}there are {', '.join(UNIT_OPTIONS)}"
+        known = {one.lower(): one for one in UNIT_OPTIONS}
+        near = get_close_matches(name.lower(), known, n=1)
+        all_of_them = f"there are {', '.join(UNIT_OPTIONS)}"
+        hint = f"did you mean `{known[near[0]]}`?" if near else all_of_them
+        return f"there is no option `{foreign(name)}`; {hint}"
     if value in values:
         return ""
-    wrong = f"is not `{value}`" if sign else "needs a value"
+    wrong = f"is not `{foreign(value)}`" if sign else "needs a value"
     return f"`{name}` {wrong}; it is one of {', '.join(values)}"
 
 

@@ -62,7 +62,7 @@ def _options(sync: Body, telling: Telling) -> tuple[str, ...]:
         wrong = what_is_wrong(option) if isinstance(option, str) else ""
         if wrong:
             said = f"the sync option `{foreign(str(option))}` does nothing"
-            telling.warn("argo.option", (*SYNC, "syncOptions", place), said, foreign(wrong))
+            telling.warn("argo.option", (*SYNC, "syncOptions", place), said, wrong)
     return texts(sync, "syncOptions")
 
 

@@ -91,7 +91,7 @@ def _weigh_health(
             if is_probed(run.item.ref.kind) and rules.fenced and not run.probed:
                 return Weighed(Weight.PROBES)
             return Weighed(Weight.OPENS, doubt=unproven)
-        case Health.SUSPENDED if run.item.suspends:
+        case Health.SUSPENDED if run.item.suspends and rules.passes_paused:
             return Weighed(Weight.OPENS, doubt=unproven)
         case Health.SUSPENDED:
             return _hold(run, verdict, rules.suspended, now)

@@ -23,6 +23,7 @@ from tidegate.dialect.flux.access import tell_denied
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.customs import find_rules, without_excluded
+from tidegate.flows.discover.destinations import tell_strange
 from tidegate.flows.discover.families import (
     Family,
     Member,
@@ -48,7 +49,13 @@ from tidegate.flows.discover.sets import (
     nothing_lives,
 )
 from tidegate.flows.discover.settings import find_settings, tell_settings
-from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
+from tidegate.flows.discover.several import (
+    refuse_several,
+    tell_apart,
+    tell_unit_charts,
+    tell_unused,
+    things_below,
+)
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.field_places import SourceFiles
 from tidegate.flows.pointing import Pointed, look_from, point_at
@@ -113,12 +120,17 @@ async def _discovered(
         members = [one for family in found.families for one in family.members]
         told = (
             *found.findings,
+            *tell_unit_charts(homes.scan, found.families),
             *tell_rolling(found.families, found.settings),
             *tell_denied(((one.unit, one.bases) for one in members), found.settings),
         )
         return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
+    if scan.unit_charts:
+        charts = [replace(pointed, what=str(scan.root / one)) for one in scan.unit_charts]
+        found = await _plain([unit for one in charts for unit in _units(one)], scan, way)
+        return replace(found, findings=(*found.findings, *tell_unused(scan, found.families)))
     apart = things_below(scan)
     if apart and scan.below not in scan.plain:
         refuse_several(pointed.what, scan)
@@ -327,6 +339,7 @@ async def _concluded(
     kept, excluded = without_excluded(governed, customs.filters)
     scripts, ruled = find_rules(settings)
     told = [*findings, *findings_of(families, scan), *refused, *excluded]
+    told += tell_strange(families, clusters)
     told += (*tell_settings(found), *customs.findings, *ruled)
     names = frozenset(one.name for one in clusters)
     return Discovered(tuple(kept), tuple(told), settings, False, scan, scripts, names)

@@ -7,6 +7,7 @@ FAR = frozenset(
         *(f"source.git.{why}" for why in ("credentials", "failed", "host-key", "unreachable")),
         *(f"source.git.{why}" for why in ("missing", "untrusted")),
         *(f"source.http.{why}" for why in ("credentials", "failed", "unreachable", "untrusted")),
+        *("source.bucket.cloud", "source.bucket.credentials"),
         *("source.login", "source.object", "source.offline"),
     }
 )

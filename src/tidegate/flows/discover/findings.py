@@ -49,9 +49,9 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             said += member.declared.findings
             said += _of_documents(member, scan)
         yield from said
-        wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
+        wrong = {key for one in said if one.severity is Severity.ERROR for key in _keys(one)}
         for member in family.members:
-            if _spot(member.unit.where) not in wrong:
+            if wrong.isdisjoint(_known_by(member.unit)):
                 yield from not_rendered(member)
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
@@ -67,8 +67,16 @@ def _of_documents(member: Member, scan: Scan) -> Iterator[Finding]:
     yield from _news(found, member.declared.findings)
 
 
-def _spot(place: Place | None) -> tuple[str, int]:
-    return (place.name, place.line) if place else ("", 0)
+def _keys(finding: Finding) -> Iterator[tuple[str, int, str]]:
+    """Its file and line, and whom it is about; nobody in particular where it does not say."""
+    name, line = (finding.where.name, finding.where.line) if finding.where else ("", 0)
+    yield from ((name, line, one) for one in finding.about or ("",))
+
+
+def _known_by(unit: Unit) -> tuple[tuple[str, int, str], ...]:
+    """By what a finding speaks of a unit."""
+    name, line = (unit.where.name, unit.where.line) if unit.where else ("", 0)
+    return (name, line, ""), (name, line, unit.id.called)
 
 
 def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
@@ -119,7 +127,9 @@ def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
         found.setdefault((one.code, one.where.field if one.where else ""), []).append(one)
     for first, *others in found.values():
         more = f"; the same goes for {len(others)} more of its set" if others else ""
-        yield structs.replace(first, why=f"{first.why}{more}")
+        about = (first.about, *(one.about for one in others))
+        names = tuple(name for many in about for name in many) if all(about) else ()
+        yield structs.replace(first, why=f"{first.why}{more}", about=names)
 
 
 def not_rendered(member: Member) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from tidegate.dialect.argo.permits import (
 )
 from tidegate.dialect.argo.projects import KIND, project_paths, read_project, with_global
 from tidegate.dialect.argo.sets.asking import KnownCluster
+from tidegate.dialect.argo.sets.reading import in_template
 from tidegate.dialect.tracking import ARGO_HOME
 from tidegate.documents import Document, FieldPath, find_places, read, read_value
 from tidegate.documents.document import path_text
@@ -224,15 +225,16 @@ class _Places(msgspec.Struct, frozen=True):
 def refused(unit: Unit, refusal: Refusal, field_name: str = "") -> Finding:
     """That a project does not allow something of a unit; the unit's own place is at fault."""
     name = unit.claim.project if unit.claim else ""
-    return Finding(
+    finding = Finding(
         code="argo.project",
         severity=Severity.ERROR,
         sentence=f"project `{foreign(name)}` does not allow {foreign(refusal.sentence)}"
         f" to `{unit.id}`",
-        where=unit.where and unit.where.at(field_name),
         why=f"{foreign(refusal.rule)}: {refusal.where}",
         fix="allow it there, or give the Application another project",
+        about=(unit.id.called,),
     )
+    return at_field(unit, field_name, finding)
 
 
 def _refusals(unit: Unit, claim: ProjectClaim, reach: Reach) -> Iterator[tuple[Refusal, str]]:
@@ -270,18 +272,23 @@ def _unsure(unit: Unit, claim: ProjectClaim, reach: Reach) -> Iterator[Finding]:
     )
 
 
+def at_field(unit: Unit, field: str, finding: Finding) -> Finding:
+    """At a field of the unit; of one that a set makes, of the template."""
+    placed = structs.replace(finding, where=unit.where and unit.where.at(field))
+    return in_template(placed) if unit.made_by else placed
+
+
 def _missing(name: str, units: Sequence[Unit]) -> Finding:
     more = f" and {len(units) - 1} more" if len(units) > 1 else ""
-    where = units[0].where
-    return Finding(
+    finding = Finding(
         code="argo.project-missing",
         severity=Severity.WARNING,
         sentence=f"project `{foreign(name)}` of `{units[0].id}`{more} is not known here",
-        where=where and where.at("spec.project"),
         why="it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
         " Application",
         fix="add the AppProject, or correct the name",
     )
+    return at_field(units[0], "spec.project", finding)
 
 
 def _is_project(document: Document) -> bool:

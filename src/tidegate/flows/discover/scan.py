@@ -60,6 +60,10 @@ _OWN_KINDS = late(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
+_UNIT_KINDS = late(
+    rb"""^[\s-]*kind\s*:\s*["']?(?:Application|ApplicationSet|Kustomization|HelmRelease)\b""",
+    re.MULTILINE,
+)
 _ANY_OBJECT = late(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
 _DATA_KINDS = late(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
 
@@ -97,6 +101,26 @@ class Scan:
     def charts(self) -> frozenset[str]:
         """The directories of charts."""
         return frozenset(_folder(one) for one in self.files if _last(one) == CHART)
+
+    @cached_property
+    def unit_charts(self) -> list[str]:
+        """The charts below the place to look at whose templates make units: apps of apps."""
+        found: set[str] = set()
+        for name in self.files:
+            folder = self._chart_of(name) if name.endswith(MANIFESTS) else None
+            if folder is not None and folder not in found and self.is_below(folder):
+                content = self._content(name)
+                if _names_own_kinds(content) and _UNIT_KINDS.search(content):
+                    found.add(folder)
+        return [
+            one for one in sorted(found) if not any(up in self.charts for up in folders_of(one))
+        ]
+
+    def _chart_of(self, name: str) -> str | None:
+        """The chart among whose templates a file lies."""
+        above, found, _ = f"/{name}".rpartition(f"/{TEMPLATES}/")
+        chart = above.removeprefix("/") or "."
+        return chart if found and chart in self.charts else None
 
     @cached_property
     def overlays(self) -> dict[str, str]:

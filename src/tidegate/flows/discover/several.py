@@ -6,10 +6,12 @@ import posixpath
 from collections.abc import Iterable
 
 from tidegate.errors import Place, RenderError
-from tidegate.flows.discover.scan import Scan, tops
+from tidegate.flows.discover.families import Family
+from tidegate.flows.discover.scan import CHART, Scan, tops
 from tidegate.model.finding import Finding, Severity
 
 MOST_NAMED = 100
+MOST_IDLE = 3
 
 
 def things_below(scan: Scan, repositories: Iterable[str] = ()) -> list[str]:
@@ -30,6 +32,50 @@ def tell_apart(things: Iterable[str]) -> list[Finding]:
             fix="point at it to look at it",
         )
         for one in things
+    ]
+
+
+def _deployed(families: Iterable[Family]) -> frozenset[str]:
+    """The directories that units render."""
+    units = (member.unit for family in families for member in family.members)
+    return frozenset(source.path for unit in units for source in unit.sources)
+
+
+def tell_unused(scan: Scan, families: Iterable[Family]) -> list[Finding]:
+    """What else lies below and no unit deploys, where charts are where the units begin."""
+    used = {*scan.unit_charts, *_deployed(families)}
+    known = tops({*things_below(scan), *scan.plain} - {scan.below}, scan)
+    idle = [one for one in known if one not in used]
+    if not idle:
+        return []
+    named = ", ".join(f"`{one}`" for one in idle[:MOST_IDLE])
+    more = f" and {len(idle) - MOST_IDLE} more" if len(idle) > MOST_IDLE else ""
+    return [
+        Finding(
+            code="units.apart",
+            severity=Severity.NOTE,
+            sentence=f"no unit here deploys {named}{more}",
+            where=Place(idle[0]),
+            why="the units are those that charts here make",
+            fix="point at what is missing to look at it",
+        )
+    ]
+
+
+def tell_unit_charts(scan: Scan, families: Iterable[Family]) -> list[Finding]:
+    """Charts that make units, and that none of the units deploys."""
+    used = _deployed(families)
+    return [
+        Finding(
+            code="units.apart",
+            severity=Severity.NOTE,
+            sentence=f"the chart `{one}` makes units, and no unit here deploys it",
+            where=Place(f"{one}/{CHART}" if one != "." else CHART),
+            why="who does, and with which values, is written elsewhere",
+            fix="point at it to look at what it makes",
+        )
+        for one in scan.unit_charts
+        if one not in used
     ]
 
 

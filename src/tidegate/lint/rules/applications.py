@@ -205,9 +205,14 @@ def children_on_same_branch(scene: LintScene) -> Iterator[RuleRemark]:
             yield RuleRemark(
                 sentence=f"{len(alike)} ordered Applications of `{parent}` follow the same branch"
                 " as it does, and sync by themselves",
-                at=Mark(alike[0].document, ("spec", "source")),
+                at=Mark(alike[0].document, ("spec", _sources_of(alike[0].body))),
                 semantics=("argocd",),
             )
+
+
+def _sources_of(body: Body) -> str:
+    """Where an Application says what it deploys."""
+    return "sources" if mappings(body, "spec", "sources") else "source"
 
 
 def _tips(body: Body) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,9 @@ HARMLESS = frozenset({"url", "type", "name", "project", "server", "username", "e
     fix="correct the entry, or add the file",
 )
 def missing_entry(scene: LintScene) -> Iterator[RuleRemark]:
+    deployed = _deployed(scene)
     for file in scene.overlays:
+        is_idle = (posixpath.dirname(file.name) or ".") not in deployed
         for mark, entry, target in targets_of(file):
             if target in scene.files or target in scene.folders:
                 continue
@@ -52,12 +54,36 @@ def missing_entry(scene: LintScene) -> Iterator[RuleRemark]:
                     why="a controller that reads the repository finds no such file",
                 )
                 continue
+            if is_idle:
+                yield RuleRemark(
+                    sentence=f"`{entry}` is not there",
+                    at=mark,
+                    severity=Severity.NOTE,
+                    why=f"`{file.name}` names it, which no unit here deploys; a plugin may make it",
+                )
+                continue
             yield RuleRemark(
                 sentence=f"`{entry}` is not there",
                 at=mark,
                 severity=Severity.WARNING if is_local else Severity.ERROR,
                 why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
             )
+
+
+def _deployed(scene: LintScene) -> set[str]:
+    """The directories that units render, and those that overlays among them name."""
+    named: dict[str, list[str]] = {}
+    for file in scene.overlays:
+        folder = posixpath.dirname(file.name) or "."
+        named.setdefault(folder, []).extend(target for _, _, target in targets_of(file))
+    found: set[str] = set()
+    pending = [source.path for unit in scene.units.values() for source in unit.sources]
+    while pending:
+        folder = posixpath.normpath(pending.pop() or ".")
+        if folder not in found:
+            found.add(folder)
+            pending += named.get(folder, ())
+    return found
 
 
 def targets_of(file: SceneFile) -> Iterator[tuple[Mark, str, str]]:

@@ -19,6 +19,12 @@ from tidegate.model.policy import Order
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.unit import UnitId
 
+PAUSES = {
+    ("batch", "Job"): "suspend",
+    ("apps", "Deployment"): "paused",
+    ("argoproj.io", "Rollout"): "paused",
+}
+"""What is Suspended for Argo CD while this is true."""
 FIRST_CONSUMER = "WaitForFirstConsumer"
 HOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 BROAD = frozenset({"pods", "namespaces", "*", "*/*"})
@@ -86,6 +92,33 @@ def _unbound(
             f"{user} uses it, which comes only when {turn(step)} is done",
         ),
         semantics=(claim.unit.policy.semantics.name,),
+    )
+
+
+@rule(
+    "ORD060",
+    "What Git pauses holds a gate for ever",
+    Severity.ERROR,
+    why="Argo CD takes it for Suspended, and goes on to the next wave only when all of this one is"
+    " Healthy",
+    fix="put it into the last wave, or remove what pauses it",
+)
+def paused_before_others(scene: LintScene) -> Iterator[RuleRemark]:
+    for (group, kind), field in PAUSES.items():
+        for actor in scene.of_kind(group, kind):
+            step = scene.step_of(actor)
+            if step is None or actor.unit.policy.semantics.passes_paused:
+                continue
+            if part(actor.body, "spec", field) is True and _holds_up(scene, actor, step):
+                yield _paused(actor, step, field)
+
+
+def _paused(actor: Actor, step: Step, field: str) -> RuleRemark:
+    return RuleRemark(
+        sentence=f"{name(actor.ref)} is paused by `{field}: true`, and what comes behind"
+        f" {turn(step)} never begins",
+        at=Mark(actor.document, ("spec", field)),
+        semantics=(actor.unit.policy.semantics.name,),
     )
 
 

@@ -111,7 +111,7 @@ def brief(sentence: str) -> str:
     return sentence.removesuffix("...")
 
 
-def listing(refs: Collection[Ref], most: int) -> str:
+def listing(refs: Collection[Ref | UnitId], most: int) -> str:
     """Objects by name, at most so many: `Secret a/b, ConfigMap a/c and 12 more`."""
     return fold(map(str, refs), len(refs), most)
 

@@ -20,6 +20,7 @@ from tidegate.dialect.argo.sets.asking import (
     inside,
 )
 from tidegate.dialect.argo.sets.combined import parameters_of
+from tidegate.dialect.argo.sets.leftovers import tell_left
 from tidegate.dialect.argo.sets.parameters import flattened
 from tidegate.dialect.argo.sets.templates import fill
 from tidegate.dialect.argo.telling import Telling
@@ -84,6 +85,7 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
     """Everything that a set generates; of one that is at fault, nothing, as Argo CD does it."""
     telling, run = Telling(one.where), run_of(one, known)
     made: list[Application] = []
+    barren: list[FieldPath] = []
     for at, entry in enumerate(listed(one.body, "spec", "generators")):
         path: FieldPath = ("spec", "generators", at)
         try:
@@ -95,17 +97,25 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         if "clusters" in mapping(entry):
             _tell_clusters(known, (*path, "clusters"), telling)
         if not found:
-            said, why = "this generator finds nothing", "no Application comes of it"
-            spot = (*path, *_sought(mapping(entry)))
-            telling.warn("argo.set-nothing", spot, said, why, "correct its paths, or remove it")
+            barren.append((*path, *_sought(mapping(entry))))
         made += found
+    _tell_barren(barren, telling, is_empty=not made)
     if not made:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
         fix = "`--allow-empty` prunes what it generated before"
         telling.note("argo.set-empty", ("spec", "generators"), said, fix=fix)
     sound = tuple(_sound(made, telling))
+    tell_left(((one.body, one.params) for one in sound if one.params), telling)
     is_whole = len(sound) == len(made)
     return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
+
+
+def _tell_barren(generators: list[FieldPath], telling: Telling, *, is_empty: bool) -> None:
+    """Of several ways to name Applications some may be there for those to come."""
+    tell = telling.warn if is_empty else telling.note
+    said, why = "this generator finds nothing", "no Application comes of it"
+    for path in generators:
+        tell("argo.set-nothing", path, said, why, "correct its paths, or remove it")
 
 
 def _sought(entry: Body) -> FieldPath:

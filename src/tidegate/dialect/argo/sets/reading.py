@@ -84,10 +84,14 @@ def units_of(one: DeclaredSet, generated: Generated, settings: Mapping[str, str]
     made = generated.applications
     in_turn = sorted(made, key=lambda each: each.name) if steps else made
     read = [_read(each, one, steps.get(each.name)) for each in in_turn]
-    told = dict.fromkeys(finding for each in read for finding in each.findings)
+    told: dict[Finding, list[str]] = {}
+    for each in read:
+        for finding in each.findings:
+            told.setdefault(finding, []).extend(unit.id.called for unit in each.units)
+    said = (msgspec.structs.replace(each, about=tuple(names)) for each, names in told.items())
     return Declared(
         units=tuple(unit for each in read for unit in each.units),
-        findings=(*telling.findings, *generated.findings, *wrong, *told),
+        findings=(*telling.findings, *generated.findings, *wrong, *said),
     )
 
 
