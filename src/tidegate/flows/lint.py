@@ -34,7 +34,10 @@ from tidegate.model.unit import Unit
 from tidegate.report.lint.report import Assumed, LintReport, Unknown
 
 CIRCLE = "ORD002"
-MISPLACED, MISSPELT = "ORD013", "argo.annotation"
+ECHOES = {"argo.annotation": "ORD013", "flux.vacuous": "ORD017"}
+"""Codes of readers, and the rules that say the same."""
+OF_ROLLOUTS = frozenset({"units.unpruned"})
+"""Codes of what is told of a rollout, and of no text."""
 NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
@@ -92,7 +95,8 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        findings = (*graphed.planned.findings, *manual, *map(_noted, graphed.planned.notes))
+        planned = (one for one in graphed.planned.findings if one.code not in OF_ROLLOUTS)
+        findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -203,9 +207,9 @@ def _together(
 
 
 def _without_echoes(told: list[Finding]) -> list[Finding]:
-    """What a rule says of an annotation is not said again by whoever read it."""
-    spots = {spot_of(one.where) for one in told if one.code == MISPLACED}
-    return [one for one in told if one.code != MISSPELT or spot_of(one.where) not in spots]
+    """What a rule says of a field is not said again by whoever read it."""
+    spots = {(one.code, spot_of(one.where)) for one in told if one.code in ECHOES.values()}
+    return [one for one in told if (ECHOES.get(one.code, ""), spot_of(one.where)) not in spots]
 
 
 def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:

@@ -15,7 +15,7 @@ from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.rendering.outcome import SEALED_DATA, notes_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import ChartSource, LocalSource, OciSource
@@ -147,8 +147,8 @@ def _far(unit: Unit, error: TidegateError) -> str:
     return f", as it needs {' and '.join(map(without_password, far))}"
 
 
-NOTES = frozenset({"render.lookup"})
-"""What may be as it is meant."""
+NOTES = frozenset({"render.lookup", SEALED_DATA})
+"""What may be as it is meant, or is told elsewhere."""
 
 
 def _uncertain(member: Member) -> Iterator[Finding]:

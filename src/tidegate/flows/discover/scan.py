@@ -27,6 +27,7 @@ from tidegate.model.reading import listed, text
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
+from tidegate.render.sops import placeholders
 
 NOTHING = Declared()
 MANIFESTS = (".yaml", ".yml", ".json")
@@ -310,15 +311,15 @@ def _names_own_kinds(content: bytes) -> bool:
 def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:
     """The ConfigMaps and Secrets by kind, namespace and name.
 
-    Of what is encrypted nobody knows the values.
+    Of what is encrypted nobody knows the values: placeholders stand for them.
     """
     for document in documents:
         body = document.body
         kind = text(body, "kind")
-        if kind in HOLDERS and text(body, "apiVersion") == "v1" and "sops" not in body:
+        if kind in HOLDERS and text(body, "apiVersion") == "v1":
             yield (
                 (kind, text(body, "metadata", "namespace"), text(body, "metadata", "name")),
-                document,
+                placeholders(document) if "sops" in body else document,
             )
 
 

@@ -26,7 +26,6 @@ from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
 SYNCED = ("GitRepository", "OCIRepository")
@@ -97,7 +96,7 @@ class Neighbourhood:
         for level in self._levels():
             found = next((level.held[one] for one in names if one in level.held), None)
             if found is not None:
-                return _known(data_of(found.body))
+                return data_of(found.body)
         spots = (self.scan.held.find(one, near) for one in names)
         nearest = min((one for one in spots if one), key=lambda one: one[0], default=None)
         return data_of(nearest[1].body) if nearest else None
@@ -133,11 +132,6 @@ class _Everywhere(msgspec.Struct, frozen=True):
 def _may_make(one: DeclaredSource, named: SourceObject) -> bool:
     near = one.discovery is not None and one.id.namespace == named.namespace
     return near and may_be(one.id.name, named.name)
-
-
-def _known(data: Data) -> Data | None:
-    """Nothing where no key opened what it holds."""
-    return None if any(PLACEHOLDER.encode() in one for one in data.values()) else data
 
 
 def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
