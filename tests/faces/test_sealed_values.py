@@ -104,12 +104,12 @@ def test_a_sealed_secret_that_another_unit_brings_is_known_by_its_names(shop: Re
 
 
 def test_a_variable_that_the_sealed_secret_does_not_have_is_missed(shop: Repository) -> None:
-    shop.put("web/all.yaml", setting("address", to="https://web.${DOMIAN}"))
+    shop.put("web/all.yaml", setting("address", to="https://web.${ZONE}"))
 
     linted = tidegate("lint", shop.root, "--offline")
 
     assert linted.returncode == 3
-    assert "the variable `DOMIAN` is not set" in linted.stdout
+    assert "the variable `ZONE` is not set" in linted.stdout
 
 
 def test_a_release_whose_values_are_sealed_is_rendered_without_them(tmp_path: Path) -> None:
