@@ -15,12 +15,14 @@ from tidegate.files import read_whole
 from tidegate.flows.absences import absences_of
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
+from tidegate.flows.discover.far import FAR
 from tidegate.flows.entering import Found, open_found, spot_of
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import LintPlaces
 from tidegate.flows.lint_scene import LintedScene, as_assumed, look_around
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.reading import read_members
+from tidegate.flows.refusals import find_refusals
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.lint.baseline import read_baseline, without_known, write_baseline
@@ -38,7 +40,10 @@ ECHOES = {"argo.annotation": "ORD013", "flux.vacuous": "ORD017"}
 """Codes of readers, and the rules that say the same."""
 OF_ROLLOUTS = frozenset({"units.unpruned"})
 """Codes of what is told of a rollout, and of no text."""
-NOT_HAD = "source."
+OF_TEXTS = frozenset({"preflight.invalid", "preflight.not-served"})
+"""Codes of what every server refuses, whatever else is there."""
+ELSEWHERE = "source.object"
+NOT_HAD = FAR - {ELSEWHERE}
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
 
@@ -97,6 +102,8 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     if graphed is not None:
         planned = (one for one in graphed.planned.findings if one.code not in OF_ROLLOUTS)
         findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
+        refused = (await find_refusals(graphed.planned.plan, session)).findings
+        findings += tuple(one for one in refused if one.code in OF_TEXTS)
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -172,11 +179,9 @@ def _together(
 ) -> LintReport:
     looks = list(looks)
     read = [*found.findings, *(one for look in looks for one in look.findings)]
-    unknown = tuple(
-        Unknown(one.sentence, one.where) for one in read if one.code.startswith(NOT_HAD)
-    )
-    known = (one for one in read if not one.code.startswith(NOT_HAD))
-    told = [_as_rule(one) for one in places.files.of_findings(known)]
+    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in NOT_HAD)
+    known = (one for one in read if one.code not in NOT_HAD)
+    told = [_as_rule(one) for one in places.files.of_findings(map(_perhaps_there, known))]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
         for rule, remark in look.remarks:
@@ -204,6 +209,14 @@ def _together(
         else None,
         rules={one.id: one.title for one in RULES.values()},
     )
+
+
+def _perhaps_there(finding: Finding) -> Finding:
+    """Of a source that nobody here declares: another repository may, or the cluster has it."""
+    if finding.code != ELSEWHERE:
+        return finding
+    why = "it may be in the cluster already; else Flux waits for it in vain"
+    return structs.replace(finding, severity=Severity.WARNING, why=why)
 
 
 def _without_echoes(told: list[Finding]) -> list[Finding]:

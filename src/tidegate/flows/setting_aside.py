@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member
+from tidegate.flows.discover.findings import slips_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.unit import Dependency, Unit, UnitId
@@ -32,16 +33,22 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
             left.add(unit.id)
         else:
             kept.append(member)
-    kept, held = _without_held(kept, left)
+    kept, held = _without_held(kept, left, known)
     findings += held
     findings += (finding for one in kept for finding in _unawaited(one.unit, left))
     return kept, findings
 
 
-def _without_held(members: list[Member], left: set[UnitId]) -> tuple[list[Member], list[Finding]]:
-    """Flux's units that wait for one that nothing is done to never begin, nor do those behind."""
+def _without_held(
+    members: list[Member], left: set[UnitId], known: Collection[UnitId]
+) -> tuple[list[Member], list[Finding]]:
+    """Flux's units that wait for one that nothing is done to never begin, nor do those behind.
+
+    So it is with those that name another by a slip, which is told already.
+    """
     findings: list[Finding] = []
     waiting = [one for one in members if one.unit.policy.semantics.name == FLUX.name]
+    left |= {one.unit.id for one in waiting if any(slips_of(one.unit, known))}
     while True:
         held = [one for one in waiting if one.unit.id not in left and _holder(one.unit, left)]
         if not held:

@@ -18,7 +18,8 @@ from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import SEALED_DATA, notes_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
-from tidegate.model.source import ChartSource, LocalSource, OciSource
+from tidegate.model.source import ChartSource, LocalSource, OciSource, SourceObject
+from tidegate.model.spelling import meant
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
@@ -48,9 +49,12 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             said += _of_documents(member, scan)
         yield from said
         wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
+        guessed = {one.unit.id for one in family.members if isinstance(one.rendered, Unrendered)}
         for member in family.members:
             if _spot(member.unit.where) not in wrong:
-                yield from not_rendered(member)
+                told = not_rendered(member)
+                spared = PATCHED if member.unit.parent in guessed else ()
+                yield from (one for one in told if one.code not in spared)
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
             yield from _itself(member)
@@ -126,15 +130,28 @@ def not_rendered(member: Member) -> Iterator[Finding]:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:
         far = _far(member.unit, error)
-        where = error.where if error.where and error.where.line else member.unit.where
+        where = error.where if error.where and error.where.line else _own_place(member.unit, error)
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
             sentence=f"`{member.unit.id}` is not rendered{far}: {error.problem}",
             where=where,
-            why=f"at {error.where}" if error.where and error.where != where else "",
+            why="" if error.code in NAMED or error.where in {None, where} else f"at {error.where}",
             fix=error.hint,
         )
+
+
+def _own_place(unit: Unit, error: TidegateError) -> Place | None:
+    """What a unit says itself of that which is not there."""
+    if unit.where is None or error.code not in NAMED:
+        return unit.where
+    if unit.id.kind == "Kustomization":
+        field = "spec.path" if error.code == "source.path" else "spec.sourceRef"
+        return unit.where.at(field)
+    named = {one.source.kind for one in unit.sources if isinstance(one.source, SourceObject)}
+    if unit.id.kind != "HelmRelease" or not named:
+        return unit.where
+    return unit.where.at("spec.chartRef" if named & REFERRED else "spec.chart.spec.sourceRef")
 
 
 def _far(unit: Unit, error: TidegateError) -> str:
@@ -147,6 +164,11 @@ def _far(unit: Unit, error: TidegateError) -> str:
     return f", as it needs {' and '.join(map(without_password, far))}"
 
 
+PATCHED = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})
+"""Codes of what a unit may have from whoever brings it, where nobody knows what that comes to."""
+NAMED = frozenset({"source.object", "source.path", "source.undeclared"})
+"""Codes of what units name, and what is not there."""
+REFERRED = frozenset({"OCIRepository", "HelmChart", "ExternalArtifact"})
 NOTES = frozenset({"render.lookup", SEALED_DATA})
 """What may be as it is meant, or is told elsewhere."""
 
@@ -167,17 +189,43 @@ def _uncertain(member: Member) -> Iterator[Finding]:
 def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
     for one in unit.dependencies:
         if one.unit is not None and one.unit not in known:
-            other = _namesake(one.unit, known)
             yield Finding(
                 code="units.unknown",
                 severity=Severity.ERROR,
-                sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
+                sentence=not_there(unit, one.unit),
                 where=one.where,
                 why="it never starts: what it waits for never becomes ready",
-                fix=f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
-                if other
-                else "correct the name in `dependsOn`, or add that unit",
+                fix=_instead(one.unit, known),
             )
+
+
+def not_there(unit: Unit, wanted: UnitId) -> str:
+    """What is said where a unit depends on one that is not there."""
+    return f"`{unit.id}` depends on `{wanted}`, which is not there"
+
+
+def _instead(wanted: UnitId, known: Collection[UnitId]) -> str:
+    """What may be meant by the name of a unit that is not there."""
+    if other := _namesake(wanted, known):
+        return f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
+    if near := _slip_of(wanted, known):
+        return f"did you mean `{near}`?"
+    return "correct the name in `dependsOn`, or add that unit"
+
+
+def slips_of(unit: Unit, known: Collection[UnitId]) -> Iterator[UnitId]:
+    """Those that it depends on by a name that is nearly that of another one."""
+    named = (one.unit for one in unit.dependencies if one.unit is not None)
+    return (one for one in named if one not in known and _slip_of(one, known) is not None)
+
+
+def _slip_of(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
+    """The unit of the same kind whose name, or namespace, was mistaken; if there is one."""
+    kin = [one for one in sorted(known) if (one.kind, one.cluster) == (wanted.kind, wanted.cluster)]
+    names = {one.name: one for one in kin if one.namespace == wanted.namespace}
+    elsewhere = [one for one in kin if one.name == wanted.name]
+    near = names.get(meant(wanted.name, names))
+    return near or (elsewhere[0] if len(elsewhere) == 1 else None)
 
 
 def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:

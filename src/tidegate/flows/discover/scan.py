@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.dialect.declared import Declared
-from tidegate.dialect.units import UnitFinder
+from tidegate.dialect.units import FLUX_HOME, UnitFinder
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, Within
@@ -37,6 +37,7 @@ NO_OBJECT = "documents.object"
 """The code of what is no mapping: a list for a test, and other things that nobody applies."""
 LARGEST = 32 * 1024 * 1024
 VALUES = late(r"(?:.*/)?values[^/]*\.ya?ml")
+SYNCED = ("GitRepository", "OCIRepository")
 INCLUDES = ("resources", "bases", "components")
 PARTS = (
     "patches",
@@ -144,6 +145,19 @@ class Scan:
             for one in declared.sources:
                 found.add(one.id, name, one)
         return found
+
+    @cached_property
+    def is_synced(self) -> bool:
+        """Whether units of it lie where a source is that is called as Flux calls its own."""
+        folders = {folder for file in self.files for folder in folders_of(file)}
+        named = (
+            each.path
+            for declared in self.declared.values()
+            for unit in declared.units
+            for each in unit.sources
+            if isinstance(each.source, SourceObject) and is_synced(each.source)
+        )
+        return any(path in {"", "."} or path in folders for path in named)
 
     @cached_property
     def held(self) -> Nearest[Held, Document]:
@@ -306,6 +320,11 @@ def _last(path: str) -> str:
 
 def _names_own_kinds(content: bytes) -> bool:
     return any(one in content for one in _GROUPS) and _OWN_KINDS.search(content) is not None
+
+
+def is_synced(source: SourceObject) -> bool:
+    """Whether Flux's operator makes it of the repository that it looks after."""
+    return source.kind in SYNCED and source.name == FLUX_HOME
 
 
 def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:

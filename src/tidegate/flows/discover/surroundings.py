@@ -19,17 +19,16 @@ from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.sources import resolve
 from tidegate.dialect.units import FLUX_HOME
 from tidegate.documents import Document
-from tidegate.flows.discover.scan import Held, Scan, holders
+from tidegate.flows.discover.scan import SYNCED, Held, Scan, holders, is_synced
 from tidegate.flows.rendering.trees import Data, data_of
 from tidegate.model.braces import may_be
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
+from tidegate.model.spelling import meant
 from tidegate.model.unit import Unit, UnitSource
 
 NOTHING = Declared()
-SYNCED = ("GitRepository", "OCIRepository")
-"""The kinds of source that Flux's operator makes of the repository that it looks after."""
 Wanted: TypeAlias = Request | Detected | ArgoPlugin | None
 
 
@@ -67,11 +66,16 @@ class Neighbourhood:
 
     def _of_checkout(self, one: UnitSource, named: SourceObject) -> UnitSource:
         """What Flux's operator makes for the repository that it syncs stands in no file of it."""
-        inside = "" if one.path in {"", "."} else f"{one.path}/"
-        is_here = any(file.startswith(inside) for file in self.scan.files)
-        if named.kind not in SYNCED or named.name != FLUX_HOME or not is_here:
+        if is_synced(named) and self.scan.is_synced:
+            return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
+        known = (each.id for declared in self.scan.declared.values() for each in declared.sources)
+        names = {each.name for each in known if each.kind == named.kind}
+        names |= {FLUX_HOME} if self.scan.is_synced and named.kind in SYNCED else set()
+        near, details = meant(named.name, names), one.details
+        if not near or not isinstance(details, FluxDetails):
             return one
-        return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
+        lost = DeclaredSource(id=named, near=near)
+        return msgspec.structs.replace(one, details=msgspec.structs.replace(details, declared=lost))
 
     @cached_property
     def sources(self) -> ChainMap[SourceObject, DeclaredSource]:

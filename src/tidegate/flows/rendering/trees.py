@@ -79,6 +79,9 @@ async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData
 async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: FindData) -> Snapshot:
     """What an object stands for; of trees that are put together, each part is had first."""
     source = declared.source
+    if declared.near:
+        problem, hint = f"nothing here declares `{declared.id}`", f"did you mean `{declared.near}`?"
+        raise SourceError("source.undeclared", problem, hint=hint)
     if declared.problem or isinstance(source, SourceObject):
         raise _nowhere(declared.problem, declared.where)
     if declared.discovery is not None:
