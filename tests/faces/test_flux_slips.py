@@ -187,3 +187,89 @@ async def test_a_unit_whose_source_is_of_no_kind_is_told_once(shop: Repository) 
 
     assert "flux.choice" in told
     assert "plan.empty" not in told
+
+
+def release(name: str, chart: str, repository: str) -> tuple[Body, Body]:
+    """A release from a server that nobody can ask, and that server."""
+    source: Json = {"kind": "HelmRepository", "name": name}
+    spec: Json = {
+        "interval": "10m",
+        "chart": {"spec": {"chart": chart, "version": "1.x", "sourceRef": source}},
+    }
+    metadata: Json = {"name": name, "namespace": "shop"}
+    server: Json = {"interval": "1h", "url": repository}
+    return (
+        {
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "HelmRepository",
+            "metadata": metadata,
+            "spec": server,
+        },
+        {
+            "apiVersion": "helm.toolkit.fluxcd.io/v2",
+            "kind": "HelmRelease",
+            "metadata": metadata,
+            "spec": spec,
+        },
+    )
+
+
+def issuer() -> Body:
+    kind: Body = {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer"}
+    return {**kind, "metadata": {"name": "own"}, "spec": {"selfSigned": {}}}
+
+
+@pytest.mark.parametrize(
+    ("after", "waits", "told"), [(("db",), True, 0), ((), True, 1), (("db",), False, 1)]
+)
+async def test_what_leans_on_a_chart_that_cannot_be_had_must_wait_for_it(
+    shop: Repository, after: tuple[str, ...], told: int, *, waits: bool
+) -> None:
+    put_units(
+        shop,
+        kustomization("db", "./db", wait=waits),
+        kustomization("web", "./web", after=after, into=""),
+    )
+    shop.put("db/all.yaml", namespace("shop"), *release("certs", "cert-manager", "https://a.test"))
+    shop.put("web/all.yaml", issuer())
+
+    report = await lint_at(shop.root)
+
+    found = [one.sentence for one in report.findings if one.code == "ORD008"]
+    assert found == told * [
+        (
+            "the definition of ClusterIssuer `own` comes with `HelmRelease/shop/certs`, by its"
+            " name, and nothing waits for that"
+        )
+    ]
+
+
+async def test_a_version_that_flux_has_never_had_is_refused(shop: Repository) -> None:
+    server, made = release("certs", "cert-manager", "https://a.test")
+    shop.put(
+        "db/all.yaml",
+        namespace("shop"),
+        server,
+        {**made, "apiVersion": "helm.toolkit.fluxcd.io/v3"},
+    )
+
+    told = await found_in(shop)
+
+    assert told["schema.refused"].severity is Severity.ERROR
+    assert "flux.version" not in told
+
+
+async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Repository) -> None:
+    put_units(
+        shop,
+        kustomization("db", "./db", suspend=True),
+        kustomization("web", "./web", after=("db",)),
+    )
+    shop.put("web/all.yaml", *release("certs", "cert-manager", "https://a.test"))
+
+    report = await lint_at(shop.root)
+
+    held = [one.sentence for one in report.findings if one.code == "units.held"]
+    assert held == [
+        "`Kustomization/flux-system/web` never begins: it waits for `Kustomization/flux-system/db`"
+    ]

@@ -53,7 +53,8 @@ def _without_held(
         held = [one for one in waiting if one.unit.id not in left and _holder(one.unit, left)]
         if not held:
             return [one for one in members if one.unit.id not in left], findings
-        findings += [_held(one.unit, _holder(one.unit, left)) for one in held]
+        waits = (one.unit for one in held if one.unit.parent not in left)
+        findings += [_held(one, _holder(one, left)) for one in waits]
         left |= {one.unit.id for one in held}
 
 

@@ -9,7 +9,7 @@ from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import LASTING
 from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.rules.awaited import check_nowhere
-from tidegate.lint.rules.beside import beside_definition
+from tidegate.lint.rules.beside import beside_definition, beside_unknown
 from tidegate.lint.rules.proofs import deadlocks
 from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some, turn
@@ -135,6 +135,7 @@ def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) 
 def resource_before_definition(scene: LintScene) -> Iterator[RuleRemark]:
     yield from deadlocks(scene, "ORD008")
     yield from beside_definition(scene)
+    yield from beside_unknown(scene)
     for actors in scene.by_unit.values():
         if actors[0].unit.policy.tracking is Tracking.FLUX:
             yield from _beside_release(scene, actors)
