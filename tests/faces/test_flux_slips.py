@@ -269,7 +269,22 @@ async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Rep
 
     report = await lint_at(shop.root)
 
-    held = [one.sentence for one in report.findings if one.code == "units.held"]
-    assert held == [
+    told = [one.sentence for one in report.findings if one.code == "units.held"]
+    assert told == [
         "`Kustomization/flux-system/web` never begins: it waits for `Kustomization/flux-system/db`"
     ]
+
+
+async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units(
+    shop: Repository,
+) -> None:
+    shop.put(
+        "clusters/one/units.yaml",
+        kustomization("db", "./db", sourceRef=OWN_SOURCE),
+        kustomization("web", "./web", after=("db",), sourceRef=OWN_SOURCE),
+    )
+
+    report = await lint_at(shop.root / "clusters" / "one")
+
+    assert report.objects == 5
+    assert {one.code for one in report.findings} == {"units.checkout"}
