@@ -220,7 +220,7 @@ def issuer() -> Body:
 
 
 @pytest.mark.parametrize(
-    ("after", "waits", "told"), [(("db",), True, 0), ((), True, 1), (("db",), False, 1)]
+    ("after", "waits", "told"), [(("db",), True, 0), ((), True, 1), (("db",), False, 0)]
 )
 async def test_what_leans_on_a_chart_that_cannot_be_had_must_wait_for_it(
     shop: Repository, after: tuple[str, ...], told: int, *, waits: bool
@@ -288,3 +288,65 @@ async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units
 
     assert report.objects == 5
     assert {one.code for one in report.findings} == {"units.checkout"}
+
+
+@pytest.mark.parametrize("place", ["db", "web"])
+async def test_variables_that_come_behind_who_is_built_with_them_are_a_deadlock(
+    shop: Repository, place: str
+) -> None:
+    words: Body = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
+    put_units(
+        shop,
+        kustomization("db", "./db", postBuild=words, into=""),
+        kustomization("web", "./web", after=("db",), into=""),
+    )
+    shop.put("db/all.yaml", namespace("shop"))
+    shop.put("web/all.yaml", setting("late", "shop"))
+    shop.put(f"{place}/words.yaml", setting("words", "flux-system"))
+
+    report = await lint_at(shop.root)
+
+    comes = "brings itself" if place == "db" else "comes with `Kustomization/flux-system/web`"
+    told = [one for one in report.findings if one.code in {"ORD003", "ORD006"}]
+    assert [one.severity for one in told] == [Severity.ERROR]
+    assert comes in told[0].sentence
+    assert told[0].where is not None
+    assert told[0].where.field == "spec.postBuild.substituteFrom[0]"
+
+
+async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None:
+    words: Body = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
+    web = kustomization("web", "./web", after=("db",), postBuild=words, into="")
+    put_units(shop, kustomization("db", "./db", into=""), web)
+    shop.put("db/all.yaml", namespace("shop"), setting("words", "flux-system"))
+    shop.put("web/all.yaml", setting("late", "shop"))
+
+    told = await found_in(shop)
+
+    assert {"ORD003", "ORD006"} & told.keys() == set()
+
+
+async def test_a_circle_through_who_brings_a_unit_has_a_place(shop: Repository) -> None:
+    put_units(shop, kustomization("platform", "./platform", after=("db",), into=""))
+    shop.put("platform/units.yaml", kustomization("db", "./db"))
+
+    told = (await found_in(shop))["ORD002"]
+
+    assert told.where is not None
+    assert told.where.name == "clusters/one/units.yaml"
+
+
+async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Repository) -> None:
+    target: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "wbe"}
+    scaler: Body = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 2},
+    }
+    shop.put("web/all.yaml", deployment("web"), scaler)
+
+    played = tidegate("simulate", shop.root, "--offline")
+
+    assert "scenario.given" not in played.stderr
+    assert played.returncode == 0

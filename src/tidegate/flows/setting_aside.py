@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
 
 
 def _without_held(
-    members: list[Member], left: set[UnitId], known: Collection[UnitId]
+    members: list[Member], left: set[UnitId], known: Mapping[UnitId, Unit]
 ) -> tuple[list[Member], list[Finding]]:
     """Flux's units that wait for one that nothing is done to never begin, nor do those behind.
 
@@ -54,7 +54,7 @@ def _without_held(
         if not held:
             return [one for one in members if one.unit.id not in left], findings
         waits = (one.unit for one in held if one.unit.parent not in left)
-        findings += [_held(one, _holder(one, left)) for one in waits]
+        findings += [_held(one, _holder(one, left), known) for one in waits]
         left |= {one.unit.id for one in held}
 
 
@@ -65,14 +65,18 @@ def _holder(unit: Unit, left: Collection[UnitId]) -> Dependency | None:
     return next((one for one in unit.dependencies if one.unit in left), None)
 
 
-def _held(unit: Unit, by: Dependency | None) -> Finding:
+def _held(unit: Unit, by: Dependency | None, known: Mapping[UnitId, Unit]) -> Finding:
+    holder = known.get(by.unit) if by and by.unit else None
+    is_suspended = holder is not None and holder.suspended
     return Finding(
         code="units.held",
         severity=Severity.WARNING,
         sentence=f"`{unit.id}` never begins: it waits for `{by.unit if by else ''}`",
         where=by.where if by else unit.where,
         why="nothing is done to that one, so that it does not become ready",
-        fix="remove `suspend` from it, or the entry from `dependsOn`",
+        fix="remove `suspend` from it, or the entry from `dependsOn`"
+        if is_suspended
+        else "mend what keeps that one from beginning",
         semantics=(FLUX.name,),
     )
 

@@ -216,7 +216,11 @@ def _instead(wanted: UnitId, known: Collection[UnitId]) -> str:
 def slips_of(unit: Unit, known: Collection[UnitId]) -> Iterator[UnitId]:
     """Those that it depends on by a name that is nearly that of another one."""
     named = (one.unit for one in unit.dependencies if one.unit is not None)
-    return (one for one in named if one not in known and _slip_of(one, known) is not None)
+    return (one for one in named if one not in known and _is_slip(one, known))
+
+
+def _is_slip(wanted: UnitId, known: Collection[UnitId]) -> bool:
+    return (_namesake(wanted, known) or _slip_of(wanted, known)) is not None
 
 
 def _slip_of(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
@@ -230,12 +234,10 @@ def _slip_of(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
 
 def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
     """A unit of another kind that may be meant: `dependsOn` names those of one kind alone."""
-    alike = (
-        one
-        for one in sorted(known)
-        if (one.namespace, one.name) == (wanted.namespace, wanted.name) and one.kind
-    )
-    return next(alike, None)
+    others = (one for one in sorted(known) if one.kind not in {"", wanted.kind})
+    alike = [one for one in others if (one.cluster, one.name) == (wanted.cluster, wanted.name)]
+    near = [one for one in alike if one.namespace == wanted.namespace]
+    return near[0] if near else alike[0] if len(alike) == 1 else None
 
 
 def _of_checkout(member: Member) -> Iterator[Finding]:

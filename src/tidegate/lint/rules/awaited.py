@@ -1,18 +1,25 @@
-"""Health checks of Kustomizations that name what nobody brings."""
+"""What units of Flux's name and wait for: health checks, and data that they are built with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.documents import Document, FieldPath
 from tidegate.lint.rule import Mark, RuleRemark
-from tidegate.lint.scene import LintScene
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.policy import Gates
 from tidegate.model.reading import mappings, text
 from tidegate.model.spelling import meant
+from tidegate.model.unit import UnitId
 
+DATA = {
+    "Kustomization": ("spec", "postBuild", "substituteFrom"),
+    "HelmRelease": ("spec", "valuesFrom"),
+}
+"""Where units say which ConfigMaps and Secrets they are built with."""
 IN_VAIN = "it is waited for until the time is over, and the unit fails each time"
 
 
@@ -42,6 +49,61 @@ def check_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
                 fix=f"did you mean {name(guess)}?" if guess else "",
                 semantics=("flux",),
             )
+
+
+def data_behind(scene: LintScene) -> Iterator[RuleRemark]:
+    """Variables and values that only the unit itself brings, or one that waits for it.
+
+    Without them Flux does not build the unit, so that it never gets ready.
+    """
+    for unit, own in scene.unit_objects.items():
+        if unit not in scene.units or unit not in scene.order.units:
+            continue
+        path = DATA.get(unit.kind, ())
+        for at, entry in enumerate(mappings(own.body, *path)):
+            kind, wanted = text(entry, "kind"), text(entry, "name")
+            makers = [
+                one
+                for one in scene.of_kind("", kind)
+                if (one.ref.namespace, one.ref.name) == (unit.namespace, wanted)
+            ]
+            if entry.get("optional") or not makers:
+                continue
+            if all(_is_behind(scene, one, unit) for one in makers):
+                yield _deadlock(unit, own, (*path, at), makers[0])
+
+
+def waits_itself(scene: LintScene, actor: Actor, maker: Actor | None) -> bool:
+    """Whether the unit that an object stands for begins behind what the object names."""
+    early = scene.step_of(maker) if maker else None
+    late = [one for unit in actor.manifest.brings for one in scene.order.by_unit.get(unit, ())]
+    return early is not None and any(scene.order.is_behind(one.id, early.id) for one in late)
+
+
+def _is_behind(scene: LintScene, maker: Actor, unit: UnitId) -> bool:
+    """Whether an object comes only when a unit has been at work."""
+    step = scene.step_of(maker)
+    if maker.unit.id == unit:
+        return True
+    early = scene.order.by_unit.get(unit, ())
+    return step is not None and any(scene.order.is_behind(step.id, one.id) for one in early)
+
+
+def _deadlock(unit: UnitId, own: Document, path: FieldPath, maker: Actor) -> RuleRemark:
+    is_own = maker.unit.id == unit
+    comes = "which it brings itself" if is_own else f"which comes with `{maker.unit.id}` behind it"
+    return RuleRemark(
+        sentence=f"deadlock: `{unit}` is built with {name(maker.ref)}, {comes}",
+        at=Mark(own, path),
+        also=(Mark(maker.document),),
+        story=(
+            f"Flux does not build `{unit}` while {name(maker.ref)} is not there",
+            f"`{maker.unit.id}` brings it, and is not applied before",
+        ),
+        why="it never gets ready on an empty cluster, nor does what waits for it",
+        fix=f"bring {name(maker.ref)} with a unit that `{unit}` depends on, or mark it `optional`",
+        semantics=("flux",),
+    )
 
 
 def _is_it(ref: Ref, wanted: Ref) -> bool:

@@ -79,15 +79,26 @@ def _names_of(unit: Unit) -> set[str]:
 
 def _comes_first(scene: LintScene, actor: Actor, maker: UnitId) -> bool:
     """Whether somebody put an object behind a unit, or into it."""
-    late, ways = scene.step_of(actor), _way_to(scene, maker)
-    if late is None or actor.unit.id in ways:
+    ways = _way_to(scene, maker)
+    if actor.unit.id in ways:
         return True  # what stands beside a release in one Kustomization is told of that
     own = zip(ways, _way_to(scene, actor.unit.id), strict=False)
     apart = next(((one, other) for one, other in own if one != other), None)
     if apart is not None and _wave_of(scene, apart[0]) < _wave_of(scene, apart[1]):
         return True
-    steps = scene.order.by_unit.get(maker, ())
-    return any(scene.order.is_behind(late.id, one.id) for one in steps)
+    return not _awaited(scene, actor.unit.id).isdisjoint(ways)
+
+
+def _awaited(scene: LintScene, unit: UnitId) -> set[UnitId]:
+    """All that a unit says it waits for, by itself or by who brings it."""
+    found: set[UnitId] = set()
+    pending = [*_way_to(scene, unit)]
+    for one in pending:  # it grows meanwhile
+        named = scene.units[one].dependencies if one in scene.units else ()
+        fresh = {each.unit for each in named if each.unit is not None} - found
+        found |= fresh
+        pending += (other for each in fresh for other in _way_to(scene, each))
+    return found
 
 
 def _unwaited(actor: Actor, maker: UnitId, where: Place | None) -> RuleRemark:
