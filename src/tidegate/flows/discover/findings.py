@@ -243,7 +243,7 @@ def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
 def _of_checkout(member: Member) -> Iterator[Finding]:
     """Of sources that nobody declares, and that are taken for this repository."""
     unit = member.unit
-    for one in unit.sources:
+    for one in unit.sources if isinstance(member.rendered, Rendered) else ():
         if isinstance(one.source, LocalSource) and isinstance(one.details, FluxDetails):
             yield Finding(
                 code="units.checkout",
