@@ -100,9 +100,9 @@ async def test_whoever_depends_on_a_slip_never_begins(shop: Repository, place: s
     played = tidegate("simulate", shop.root, "--offline")
 
     assert told.fix == "did you mean `Kustomization/flux-system/db`?"
-    assert played.returncode == 3
-    assert "Kustomization/flux-system/db: rest" in played.stdout
-    assert "Kustomization/flux-system/web" not in played.stdout
+    assert played.returncode == 4
+    assert ": failed after" in played.stdout
+    assert played.stdout.count("which is not there") == 1
 
 
 async def test_a_health_check_that_nobody_brings_is_told(shop: Repository) -> None:
@@ -350,3 +350,26 @@ async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Reposito
 
     assert "scenario.given" not in played.stderr
     assert played.returncode == 0
+
+
+async def test_an_account_that_is_nearly_called_so_is_meant(shop: Repository) -> None:
+    account: Body = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    own: Json = {"name": "builder", "namespace": "flux-system"}
+    shop.put("db/all.yaml", namespace("shop"), {**account, "metadata": own})
+    put_units(shop, kustomization("db", "./db", serviceAccountName="builders", into=""))
+
+    told = (await found_in(shop))["ORD001"]
+
+    assert told.severity is Severity.ERROR
+    assert told.fix == "did you mean `builder`?"
+
+
+def test_what_stands_beside_a_base_that_cannot_be_had_is_looked_at(shop: Repository) -> None:
+    remote = "https://127.0.0.1:1/none/base.git?ref=v1"
+    shop.put("web/kustomization.yaml", {"resources": ["all.yaml", remote]})
+    shop.put("web/all.yaml", {**deployment("web"), "apiVersion": "app/v1"})
+
+    linted = tidegate("lint", shop.root)
+
+    assert "error[preflight.not-served]: Deployment shop/web" in linted.stdout
+    assert "not known: " in linted.stdout

@@ -68,7 +68,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Asking) -> LintReport:
     """All that is to be said, what hurts most first."""
-    config = _config_of(pointed)
+    config, setting = _config_of(pointed), replace(setting, stands_in=True)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await look(one, session, asking) for one in found.apart()]
         places = LintPlaces.of(found.scan.root)

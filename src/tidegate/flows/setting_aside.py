@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member
-from tidegate.flows.discover.findings import slips_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.unit import Dependency, Unit, UnitId
@@ -42,13 +41,9 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
 def _without_held(
     members: list[Member], left: set[UnitId], known: Mapping[UnitId, Unit]
 ) -> tuple[list[Member], list[Finding]]:
-    """Flux's units that wait for one that nothing is done to never begin, nor do those behind.
-
-    So it is with those that name another by a slip, which is told already.
-    """
+    """Flux's units that wait for one that nothing is done to never begin, nor do those behind."""
     findings: list[Finding] = []
     waiting = [one for one in members if one.unit.policy.semantics.name == FLUX.name]
-    left |= {one.unit.id for one in waiting if any(slips_of(one.unit, known))}
     while True:
         held = [one for one in waiting if one.unit.id not in left and _holder(one.unit, left)]
         if not held:

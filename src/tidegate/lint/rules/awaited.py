@@ -51,6 +51,25 @@ def check_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
             )
 
 
+def account_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
+    """Accounts that units are applied with, where nearly that name is brought beside them."""
+    known = [one.ref for one in scene.of_kind("", "ServiceAccount")]
+    for unit, own in scene.unit_objects.items():
+        account = text(own.body, "spec", "serviceAccountName")
+        names = {one.name for one in known if one.namespace == unit.namespace}
+        if unit.kind not in DATA or not account or account in names:
+            continue
+        if near := meant(account, names):
+            yield RuleRemark(
+                sentence=f"`{unit}` is applied as ServiceAccount `{unit.namespace}/{account}`,"
+                " which nobody here brings",
+                at=Mark(own, ("spec", "serviceAccountName")),
+                why="it has no rights, and nothing of the unit is applied",
+                fix=f"did you mean `{near}`?",
+                semantics=("flux",),
+            )
+
+
 def data_behind(scene: LintScene) -> Iterator[RuleRemark]:
     """Variables and values that only the unit itself brings, or one that waits for it.
 

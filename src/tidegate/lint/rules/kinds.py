@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import LASTING
 from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.rules.awaited import check_nowhere
+from tidegate.lint.rules.awaited import account_nowhere, check_nowhere
 from tidegate.lint.rules.beside import beside_definition, beside_unknown
 from tidegate.lint.rules.proofs import deadlocks
 from tidegate.lint.scene import Actor, LintScene
@@ -35,6 +35,7 @@ INJECTS = "cert-manager.io/inject-ca-from"
 def dependency_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
     """Those of units are found while they are read; here those of annotations and health checks."""
     yield from check_nowhere(scene)
+    yield from account_nowhere(scene)
     cast = cast_of(scene)
     for edge in scene.graph.edges:
         node = scene.graph.nodes[edge.before]
