@@ -68,13 +68,13 @@ class Place:
 
 
 def parse_place(text: str) -> Place:
-    """A place that was written down as `file:line:column`; anything else is a name."""
-    found = _SPOT.fullmatch(text)
-    return (
-        Place(found["name"], int(found["line"]), int(found["column"] or 0))
-        if found
-        else Place(text)
-    )
+    """A place that was written down as `file:line:column (field)`; anything else is a name."""
+    spot, _, field = text.partition(" (") if text.endswith(")") else (text, "", "")
+    found = _SPOT.fullmatch(spot)
+    if not found:
+        return Place(text)
+    line, column = int(found["line"]), int(found["column"] or 0)
+    return Place(found["name"], line, column, field.removesuffix(")"))
 
 
 class TidegateError(Exception):

@@ -32,7 +32,7 @@ ASSUMING = [
 """Those that lean on something that is taken to be there."""
 FAR = [name for name, lacks in LACKS.items() if lacks is None]
 """Those that lack a part of themselves, which could not be had."""
-UNSEEN = ["argo-elsewhere", "flux-part"]
+UNSEEN = ["argo-elsewhere"]
 """Those of which no unit at all could be looked into."""
 
 

@@ -195,7 +195,7 @@ class _Survey(msgspec.Struct):
     def _absence(self, ref: Ref, needed_by: tuple[Ref, ...]) -> Absence:
         kind = (ref.kind.group, ref.kind.name)
         sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
-        if any((one.group, one.name) == kind for one in self.brought.defined):
+        if any((one.group, one.name) == kind for one in (*self.brought.defined, *WORKLOADS)):
             sort = Lacking.SETTING  # of a kind that comes with the plan nothing can be there before
         if self._is_root(ref):
             sort = Lacking.ROOT

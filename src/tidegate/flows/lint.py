@@ -22,6 +22,7 @@ from tidegate.flows.lint_places import LintPlaces
 from tidegate.flows.lint_scene import LintedScene, as_assumed, look_around
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.reading import read_members
+from tidegate.flows.refusals import find_refusals
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.flows.weakness import findings_of
@@ -38,11 +39,17 @@ from tidegate.report.lint.report import Assumed, LintReport, Unknown
 CIRCLE = "ORD002"
 ECHOES = {
     "argo.annotation": "ORD013",
+    "flux.vacuous": "ORD017",
     "ORD025": "argo.hook",
 }
 """What is not said where another has spoken of the very same thing."""
-UNMATCHED = "argo.set-unmatched"
-"""What is said of a set, and needs not be said of each of its Applications."""
+NOT_OF_TEXTS = frozenset({"argo.set-unmatched", "units.unpruned"})
+"""Codes of what is told of a rollout, or of a set and not of each of its Applications."""
+INVALID = "preflight.invalid"
+"""The code of what every server refuses, whatever else is there."""
+ELSEWHERE = "source.object"
+NOT_HAD = FAR - {ELSEWHERE}
+"""Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +73,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Asking) -> LintReport:
     """All that is to be said, what hurts most first."""
-    config = _config_of(pointed)
+    config, setting = _config_of(pointed), replace(setting, stands_in=True)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await look(one, session, asking) for one in found.apart()]
         places = LintPlaces.of(found.scan.root)
@@ -98,8 +105,10 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        planned = (one for one in graphed.planned.findings if one.code != UNMATCHED)
+        planned = (one for one in graphed.planned.findings if one.code not in NOT_OF_TEXTS)
         findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
+        refused = (await find_refusals(graphed.planned.plan, session)).findings
+        findings += tuple(one for one in refused if one.code == INVALID)
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -176,9 +185,9 @@ def _together(
 ) -> LintReport:
     looks = list(looks)
     read = [*findings_of(found), *(one for look in looks for one in look.findings)]
-    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in FAR)
-    known = (one for one in read if one.code not in FAR)
-    told = [_as_rule(one) for one in places.files.of_findings(known)]
+    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in NOT_HAD)
+    known = (one for one in read if one.code not in NOT_HAD)
+    told = [_as_rule(one) for one in places.files.of_findings(map(_perhaps_there, known))]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
         for rule, remark in look.remarks:
@@ -206,6 +215,14 @@ def _together(
         else None,
         rules={one.id: one.title for one in RULES.values()},
     )
+
+
+def _perhaps_there(finding: Finding) -> Finding:
+    """Of a source that nobody here declares: another repository may, or the cluster has it."""
+    if finding.code != ELSEWHERE:
+        return finding
+    why = "it may be in the cluster already; else Flux waits for it in vain"
+    return structs.replace(finding, severity=Severity.WARNING, why=why)
 
 
 def _without_echoes(told: list[Finding]) -> list[Finding]:

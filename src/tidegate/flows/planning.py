@@ -298,6 +298,5 @@ def _in_no_step(unit: Unit) -> Finding:
 
 
 def _unpruned(read: Iterable[Read]) -> list[Finding]:
-    pruning = (one for one in read if one.manifests.unit.policy.prunes)
-    parts = (one for one in pruning if not one.is_whole and one.rendered.unmet is None)
-    return [unpruned(one.manifests.unit) for one in parts]
+    pruning = [one for one in read if one.manifests.unit.policy.prunes]
+    return [unpruned(one.manifests.unit) for one in pruning if one.rendered.lacks_objects]

@@ -196,7 +196,7 @@ def _emptied(wanted: Manifests) -> PlanError | None:
     """What is said where pruning would take all of a unit away because nothing is left of it."""
     unit = wanted.unit
     guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
-    if not guarded or wanted.manifests:
+    if not guarded or wanted.manifests or not unit.sources:
         return None
     problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
     hint = "look whether it is the right directory; `--allow-empty` goes on"

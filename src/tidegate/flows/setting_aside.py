@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -32,13 +32,15 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
             left.add(unit.id)
         else:
             kept.append(member)
-    kept, held = _without_held(kept, left)
+    kept, held = _without_held(kept, left, known)
     findings += held
     findings += (finding for one in kept for finding in _unawaited(one.unit, left))
     return kept, findings
 
 
-def _without_held(members: list[Member], left: set[UnitId]) -> tuple[list[Member], list[Finding]]:
+def _without_held(
+    members: list[Member], left: set[UnitId], known: Mapping[UnitId, Unit]
+) -> tuple[list[Member], list[Finding]]:
     """Flux's units that wait for one that nothing is done to never begin, nor do those behind."""
     findings: list[Finding] = []
     waiting = [one for one in members if one.unit.policy.semantics.name == FLUX.name]
@@ -46,7 +48,8 @@ def _without_held(members: list[Member], left: set[UnitId]) -> tuple[list[Member
         held = [one for one in waiting if one.unit.id not in left and _holder(one.unit, left)]
         if not held:
             return [one for one in members if one.unit.id not in left], findings
-        findings += [_held(one.unit, _holder(one.unit, left)) for one in held]
+        waits = (one.unit for one in held if one.unit.parent not in left)
+        findings += [_held(one, _holder(one, left), known) for one in waits]
         left |= {one.unit.id for one in held}
 
 
@@ -57,14 +60,18 @@ def _holder(unit: Unit, left: Collection[UnitId]) -> Dependency | None:
     return next((one for one in unit.dependencies if one.unit in left), None)
 
 
-def _held(unit: Unit, by: Dependency | None) -> Finding:
+def _held(unit: Unit, by: Dependency | None, known: Mapping[UnitId, Unit]) -> Finding:
+    holder = known.get(by.unit) if by and by.unit else None
+    is_suspended = holder is not None and holder.suspended
     return Finding(
         code="units.held",
         severity=Severity.WARNING,
         sentence=f"`{unit.id}` never begins: it waits for `{by.unit if by else ''}`",
         where=by.where if by else unit.where,
         why="nothing is done to that one, so that it does not become ready",
-        fix="remove `suspend` from it, or the entry from `dependsOn`",
+        fix="remove `suspend` from it, or the entry from `dependsOn`"
+        if is_suspended
+        else "mend what keeps that one from beginning",
         semantics=(FLUX.name,),
     )
 

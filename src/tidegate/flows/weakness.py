@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from tidegate.flows.discover.families import Member
 from tidegate.flows.entering import Found
 from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering.outcome import SEALED_DATA
 from tidegate.model.finding import Finding, Severity
 from tidegate.render.sops.keys import WRONG_KEY
 
@@ -34,7 +35,9 @@ def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> 
     """
     rendered = [one.rendered for one in members if isinstance(one.rendered, Rendered)]
     has_some = any(one.documents for one in rendered)
-    locked = {error for one in rendered for error in one.locked}
+    sealed = [error for one in rendered for error in one.locked]
+    objects = {one for one in sealed if one.code != SEALED_DATA}
+    locked = objects or {*{one.problem: one for one in sealed}.values()}
     lacking = {lack.unknown for one in rendered for lack in one.weakened}
     far = {one for one in findings if one.code in ELSEWHERE and one.severity is Severity.WARNING}
     parts = (

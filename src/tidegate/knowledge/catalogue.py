@@ -23,6 +23,18 @@ EMPTY_WORDS = frozenset(
     {"api", "apis", "app", "apps", "cloud", "config", "core", "k8s", "x-k8s", "operator", "v1"}
 )
 """Parts of groups that name nobody."""
+CHARTS = {
+    "base": "istio",
+    "connect": "onepassword",
+    "gateway-helm": "gateway-api",
+    "istio-base": "istio",
+    "istiod": "istio",
+    "kube-prometheus-stack": "prometheus-operator",
+    "prometheus-operator-crds": "prometheus-operator",
+    "strimzi-kafka-operator": "strimzi",
+    "victoria-metrics-k8s-stack": "victoria-metrics-operator",
+}
+"""Charts that are not called as the operator whose definitions they bring."""
 SHORTEST = 3
 _WORD = late(r"[a-z0-9]+")
 Body = dict[str, Json]
@@ -106,6 +118,18 @@ class KnownRows(msgspec.Struct, frozen=True):
     def row_of(self, kind: Kind) -> Row | None:
         """The row of a kind, if it has one of its own."""
         return self.rows.get((kind.group, kind.name))
+
+    def comes_with(self, chart: str, kind: Kind) -> bool:
+        """Whether a chart, known by its name alone, is that of the operator of a custom kind.
+
+        A kind of which no operator is known has that of its group: `flagger` for `flagger.app`.
+        """
+        row = self.row_of(kind)
+        rows = [row] if row else [one for one in self.rows.values() if one.group == kind.group]
+        operators = {one.operator for one in rows if one.operator}
+        if operators:
+            return CHARTS.get(chart, chart) in operators
+        return chart in {*kind.group.split(".")[:-1]} - EMPTY_WORDS
 
     def is_server(self, workload: dict[str, Json], kind: Kind) -> bool:
         """Whether a workload is the operator of a custom kind, available or not.

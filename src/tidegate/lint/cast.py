@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tidegate.lint.scene import Actor, Coming, LintScene
 from tidegate.lint.words import name
-from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
+from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, GraphStep, NodeKind, Tie
 from tidegate.model.operators import Effect, Until
 
 
@@ -138,13 +138,14 @@ class Cast:
             steps = self.graph.steps
             if node.step == NOWHERE or edges[0].effect is Effect.REFUSED:
                 continue
-            early = steps[node.step].id
+            early = steps[node.step]
             behind = [
                 edge
                 for edge, maker in makers
                 if maker is not None
                 and (late := self.graph.nodes[edge.before].step) != NOWHERE
-                and order.is_behind(steps[late].id, early)
+                and order.is_behind(steps[late].id, early.id)
+                and not _is_one_turn(steps[late], early)
             ]
             if len(behind) == len(edges):
                 edge = behind[0]
@@ -203,6 +204,16 @@ class Cast:
             if self.graph.edges[at].tie is Tie.SELECTS
         ]
         return behind or [node]
+
+
+def _is_one_turn(late: GraphStep, early: GraphStep) -> bool:
+    """Whether two are one to whoever wrote them: units stand before what is applied with them."""
+    return (late.unit, late.phase, late.wave, late.stage) == (
+        early.unit,
+        early.phase,
+        early.wave,
+        early.stage,
+    )
 
 
 def is_asked(edge: GraphEdge) -> bool:

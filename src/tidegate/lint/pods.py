@@ -66,6 +66,11 @@ def start_window(container: Body) -> int:
     return delay + period * number(probe, "failureThreshold", default=3)
 
 
+def ready_window(container: Body) -> int:
+    """How many seconds a container may take until its probes can call it ready."""
+    return start_window(container) + number(container, "readinessProbe", "initialDelaySeconds")
+
+
 def migrates(container: Body) -> bool:
     """Whether a container says that it changes the shape of a database."""
     words = [text(container, "name"), *map(str, listed(container, "command"))]

@@ -201,12 +201,13 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     taken of a repository. `portions` of other trees are put into it, or are all there is, where it
     has no `source`; `named_after`: whose revision it goes by then. With a `discovery` it is one for
     each directory that is found, and its `id` has a name with braces until one of them is meant;
-    `others` may be meant instead.
+    `others` may be meant instead. Where nobody declares it, `near` is a name that may be meant.
     """
 
     id: SourceObject
     source: SourceRef | SourceObject | None = None
     problem: str = ""
+    near: str = ""
     where: Place | None = None
     ignore: str = ""
     secret: str = ""

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.errors import Place, PlanError, foreign
+from tidegate.errors import Place, PlanError, foreign, parse_place
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Edge, Step
 from tidegate.model.unit import Unit, UnitId
@@ -25,10 +25,13 @@ def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step
 
     Edges may lead out of these steps. Raises PlanError for a circle.
     """
-    inside = (edge for edge in edges if edge.before in steps and edge.after in steps)
+    inside = [edge for edge in edges if edge.before in steps and edge.after in steps]
     ordered, circle = arrange(steps, ((edge.before, edge.after) for edge in inside))
     if circle:
-        raise _refusal(steps[name].unit for name in circle)
+        waits = {*pairwise([*circle, circle[0]])}
+        said = (one.where for one in inside if one.where and (one.after, one.before) in waits)
+        spots = [*map(parse_place, dict.fromkeys(said))]
+        raise _refusal((steps[name].unit for name in circle), spots)
     return tuple(steps[name] for name in ordered)
 
 

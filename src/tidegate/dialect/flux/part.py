@@ -24,6 +24,7 @@ REFUSED = "the API server refuses the object"
 CURRENT = frozenset({"v1", "v2"})
 GONE = {"v1beta1": "2.7", "v2beta1": "2.7", "v1beta2": "2.8", "v2beta2": "2.8"}
 """Since when Flux does not serve a version any more."""
+ALPHA = "alpha"
 EMPTY: tuple[Json, ...] = (None, "", [], {})
 _DURATION = late(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 _WORDS = {str: "a text", bool: "true or false", dict: "a mapping", list: "a list", int: "a number"}
@@ -211,7 +212,7 @@ def open_resource(
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     whole = Part(body, place, (), [])
     name = whole.part("metadata").text("name", needed=True)
-    if kind.version not in current:
+    if kind.version not in current and (kind.version in GONE or ALPHA in kind.version):
         since = f"since {GONE[kind.version]}" if kind.version in GONE else "any more"
         whole.tell(
             "flux.version",

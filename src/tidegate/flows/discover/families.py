@@ -196,7 +196,23 @@ class Growing:
 
 
 def _seen_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
-    """Whom a unit would bring that cannot be rendered, by the files in its directory."""
+    """Whom a unit would bring that cannot be rendered, by the files in its directory.
+
+    Those below the directory of another of them are that one's.
+    """
+    seen = [*_written_below(unit, scan)]
+    for one in seen:
+        place = one.where.name if one.where else ""
+        others = (path for other in seen if other.id != one.id for path in _paths_of(other))
+        if not any(place.startswith(f"{path}/") for path in others):
+            yield one
+
+
+def _paths_of(unit: Unit) -> Iterator[str]:
+    return (one.path for one in unit.sources if one.path not in {"", "."})
+
+
+def _written_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
     for source in unit.sources:
         asked = source.request
         request = asked.directory if isinstance(asked, Detected) else asked

@@ -15,14 +15,13 @@ from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.rendering.outcome import SEALED_DATA, notes_of
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
-from tidegate.model.source import ChartSource, LocalSource, OciSource
+from tidegate.model.source import ChartSource, LocalSource, OciSource, SourceObject
+from tidegate.model.spelling import meant
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
-
-NO_PATH = "source.path"
 
 
 def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
@@ -50,13 +49,16 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             said += _of_documents(member, scan)
         yield from said
         wrong = {key for one in said if one.severity is Severity.ERROR for key in _keys(one)}
+        guessed = {one.unit.id for one in family.members if isinstance(one.rendered, Unrendered)}
         for member in family.members:
             if wrong.isdisjoint(_known_by(member.unit)):
-                yield from not_rendered(member)
+                told = not_rendered(member)
+                spared = PATCHED if member.unit.parent in guessed else ()
+                yield from (one for one in told if one.code not in spared)
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
             yield from _itself(member)
-    yield from _of_checkout([member.unit for family in families for member in family.members])
+    yield from _of_checkout(member for family in families for member in family.members)
 
 
 def _of_documents(member: Member, scan: Scan) -> Iterator[Finding]:
@@ -138,25 +140,29 @@ def not_rendered(member: Member) -> Iterator[Finding]:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:
         far = _far(member.unit, error)
-        where = error.where if error.where and error.where.line else _asking(member.unit, error)
+        where = error.where if error.where and error.where.line else _own_place(member.unit, error)
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
             sentence=f"`{member.unit.id}` is not rendered{far}: {error.problem}",
             where=where,
-            why=f"at {error.where}" if error.where and error.where != where else "",
+            why="" if error.code in NAMED or error.where in {None, where} else f"at {error.where}",
             fix=error.hint,
         )
 
 
-PATHS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
-"""Where units say which directory they want."""
-
-
-def _asking(unit: Unit, error: TidegateError) -> Place | None:
-    """Where a unit asks for what it does not get."""
-    field = PATHS.get(unit.id.kind, "") if error.code == NO_PATH else ""
-    return unit.where and unit.where.at(field)
+def _own_place(unit: Unit, error: TidegateError) -> Place | None:
+    """What a unit says itself of that which is not there."""
+    if unit.where is None or error.code not in NAMED:
+        return unit.where
+    if unit.id.kind in PATHS and error.code == "source.path":
+        return unit.where.at(PATHS[unit.id.kind])
+    if unit.id.kind == "Kustomization":
+        return unit.where.at("spec.sourceRef")
+    named = {one.source.kind for one in unit.sources if isinstance(one.source, SourceObject)}
+    if unit.id.kind != "HelmRelease" or not named:
+        return unit.where
+    return unit.where.at("spec.chartRef" if named & REFERRED else "spec.chart.spec.sourceRef")
 
 
 def _far(unit: Unit, error: TidegateError) -> str:
@@ -169,8 +175,15 @@ def _far(unit: Unit, error: TidegateError) -> str:
     return f", as it needs {' and '.join(map(without_password, far))}"
 
 
-NOTES = frozenset({"render.lookup"})
-"""What may be as it is meant."""
+PATCHED = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})
+"""Codes of what a unit may have from whoever brings it, where nobody knows what that comes to."""
+NAMED = frozenset({"source.object", "source.path", "source.undeclared"})
+"""Codes of what units name, and what is not there."""
+PATHS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
+"""Where units say which directory they want."""
+REFERRED = frozenset({"OCIRepository", "HelmChart", "ExternalArtifact"})
+NOTES = frozenset({"render.lookup", SEALED_DATA})
+"""What may be as it is meant, or is told elsewhere."""
 
 
 def _uncertain(member: Member) -> Iterator[Finding]:
@@ -189,35 +202,64 @@ def _uncertain(member: Member) -> Iterator[Finding]:
 def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
     for one in unit.dependencies:
         if one.unit is not None and one.unit not in known:
-            other = _namesake(one.unit, known)
             yield Finding(
                 code="units.unknown",
                 severity=Severity.ERROR,
-                sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
+                sentence=not_there(unit, one.unit),
                 where=one.where,
                 why="it never starts: what it waits for never becomes ready",
-                fix=f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
-                if other
-                else "correct the name in `dependsOn`, or add that unit",
+                fix=_instead(one.unit, known),
             )
+
+
+def not_there(unit: Unit, wanted: UnitId) -> str:
+    """What is said where a unit depends on one that is not there."""
+    return f"`{unit.id}` depends on `{wanted}`, which is not there"
+
+
+def _instead(wanted: UnitId, known: Collection[UnitId]) -> str:
+    """What may be meant by the name of a unit that is not there."""
+    if other := _namesake(wanted, known):
+        return f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
+    if near := _slip_of(wanted, known):
+        return f"did you mean `{near}`?"
+    return "correct the name in `dependsOn`, or add that unit"
+
+
+def slips_of(unit: Unit, known: Collection[UnitId]) -> Iterator[UnitId]:
+    """Those that it depends on by a name that is nearly that of another one."""
+    named = (one.unit for one in unit.dependencies if one.unit is not None)
+    return (one for one in named if one not in known and _is_slip(one, known))
+
+
+def _is_slip(wanted: UnitId, known: Collection[UnitId]) -> bool:
+    return (_namesake(wanted, known) or _slip_of(wanted, known)) is not None
+
+
+def _slip_of(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
+    """The unit of the same kind whose name, or namespace, was mistaken; if there is one."""
+    kin = [one for one in sorted(known) if (one.kind, one.cluster) == (wanted.kind, wanted.cluster)]
+    names = {one.name: one for one in kin if one.namespace == wanted.namespace}
+    elsewhere = [one for one in kin if one.name == wanted.name]
+    near = names.get(meant(wanted.name, names))
+    return near or (elsewhere[0] if len(elsewhere) == 1 else None)
 
 
 def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
     """A unit of another kind that may be meant: `dependsOn` names those of one kind alone."""
-    alike = (
-        one
-        for one in sorted(known)
-        if (one.namespace, one.name) == (wanted.namespace, wanted.name) and one.kind
-    )
-    return next(alike, None)
+    others = (one for one in sorted(known) if one.kind not in {"", wanted.kind})
+    alike = [one for one in others if (one.cluster, one.name) == (wanted.cluster, wanted.name)]
+    near = [one for one in alike if one.namespace == wanted.namespace]
+    return near[0] if near else alike[0] if len(alike) == 1 else None
 
 
-def _of_checkout(units: Iterable[Unit]) -> Iterator[Finding]:
+def _of_checkout(members: Iterable[Member]) -> Iterator[Finding]:
     """Of the source that nobody declares, and that is taken for this repository."""
     taken = [
-        (unit, one.path)
-        for unit in units
-        for one in unit.sources
+        (member.unit, one.path)
+        for member in members
+        if isinstance(member.rendered, Rendered)
+        for one in member.unit.sources
         if isinstance(one.source, LocalSource) and isinstance(one.details, FluxDetails)
     ]
     for unit, path in taken[:1]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.dialect.declared import Declared
-from tidegate.dialect.units import UnitFinder
+from tidegate.dialect.units import FLUX_HOME, UnitFinder
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, Within
@@ -27,6 +27,7 @@ from tidegate.model.reading import listed, text
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
+from tidegate.render.sops import placeholders
 
 NOTHING = Declared()
 MANIFESTS = (".yaml", ".yml", ".json")
@@ -36,6 +37,7 @@ NO_OBJECT = "documents.object"
 """The code of what is no mapping: a list for a test, and other things that nobody applies."""
 LARGEST = 32 * 1024 * 1024
 VALUES = late(r"(?:.*/)?values[^/]*\.ya?ml")
+SYNCED = ("GitRepository", "OCIRepository")
 INCLUDES = ("resources", "bases", "components")
 PARTS = (
     "patches",
@@ -169,22 +171,17 @@ class Scan:
         return found
 
     @cached_property
-    def found_here(self) -> frozenset[SourceObject]:
-        """What stands for sources of which some unit asks for a path that this tree has."""
-        return frozenset(
-            one.source
+    def is_synced(self) -> bool:
+        """Whether units of it lie where a source is that is called as Flux calls its own."""
+        folders = {folder for file in self.files for folder in folders_of(file)}
+        named = (
+            each.path
             for declared in self.declared.values()
             for unit in declared.units
-            for one in unit.sources
-            if isinstance(one.source, SourceObject) and self.has(one.path)
+            for each in unit.sources
+            if isinstance(each.source, SourceObject) and is_synced(each.source)
         )
-
-    def has(self, folder: str) -> bool:
-        return folder in {"", "."} or folder in self._folders
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        return frozenset(folder for name in self.files for folder in folders_of(name))
+        return any(path in {"", "."} or path in folders for path in named)
 
     @cached_property
     def held(self) -> Nearest[Held, Document]:
@@ -349,18 +346,23 @@ def _names_own_kinds(content: bytes) -> bool:
     return any(one in content for one in _GROUPS) and _OWN_KINDS.search(content) is not None
 
 
+def is_synced(source: SourceObject) -> bool:
+    """Whether Flux's operator makes it of the repository that it looks after."""
+    return source.kind in SYNCED and source.name == FLUX_HOME
+
+
 def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:
     """The ConfigMaps and Secrets by kind, namespace and name.
 
-    Of what is encrypted nobody knows the values.
+    Of what is encrypted nobody knows the values: placeholders stand for them.
     """
     for document in documents:
         body = document.body
         kind = text(body, "kind")
-        if kind in HOLDERS and text(body, "apiVersion") == "v1" and "sops" not in body:
+        if kind in HOLDERS and text(body, "apiVersion") == "v1":
             yield (
                 (kind, text(body, "metadata", "namespace"), text(body, "metadata", "name")),
-                document,
+                placeholders(document) if "sops" in body else document,
             )
 
 

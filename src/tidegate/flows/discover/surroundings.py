@@ -19,18 +19,16 @@ from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.sources import resolve
 from tidegate.dialect.units import FLUX_HOME
 from tidegate.documents import Document
-from tidegate.flows.discover.scan import Held, Scan, holders
+from tidegate.flows.discover.scan import SYNCED, Held, Scan, holders, is_synced
 from tidegate.flows.rendering.trees import Data, data_of
 from tidegate.model.braces import may_be
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
+from tidegate.model.spelling import meant
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
-SYNCED = ("GitRepository", "OCIRepository")
-"""The kinds of source that Flux's operator makes of the repository that it looks after."""
 Wanted: TypeAlias = Request | Detected | ArgoPlugin | None
 
 
@@ -71,10 +69,16 @@ class Neighbourhood:
 
         Where it has the path of one unit, a path that it does not have is wrong.
         """
-        is_here = named in self.scan.found_here or self.scan.has(one.path)
-        if named.kind not in SYNCED or named.name != FLUX_HOME or not is_here:
+        if is_synced(named) and self.scan.is_synced:
+            return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
+        known = (each.id for declared in self.scan.declared.values() for each in declared.sources)
+        names = {each.name for each in known if each.kind == named.kind}
+        names |= {FLUX_HOME} if self.scan.is_synced and named.kind in SYNCED else set()
+        near, details = meant(named.name, names), one.details
+        if not near or not isinstance(details, FluxDetails):
             return one
-        return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
+        lost = DeclaredSource(id=named, near=near)
+        return msgspec.structs.replace(one, details=msgspec.structs.replace(details, declared=lost))
 
     @cached_property
     def sources(self) -> ChainMap[SourceObject, DeclaredSource]:
@@ -99,7 +103,7 @@ class Neighbourhood:
         for level in self._levels():
             found = next((level.held[one] for one in names if one in level.held), None)
             if found is not None:
-                return _known(data_of(found.body))
+                return data_of(found.body)
         spots = (self.scan.held.find(one, near) for one in names)
         nearest = min((one for one in spots if one), key=lambda one: one[0], default=None)
         return data_of(nearest[1].body) if nearest else None
@@ -135,11 +139,6 @@ class _Everywhere(msgspec.Struct, frozen=True):
 def _may_make(one: DeclaredSource, named: SourceObject) -> bool:
     near = one.discovery is not None and one.id.namespace == named.namespace
     return near and may_be(one.id.name, named.name)
-
-
-def _known(data: Data) -> Data | None:
-    """Nothing where no key opened what it holds."""
-    return None if any(PLACEHOLDER.encode() in one for one in data.values()) else data
 
 
 def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:

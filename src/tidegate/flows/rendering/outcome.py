@@ -15,6 +15,9 @@ from tidegate.model.ledger import KnownRelease
 from tidegate.model.release import LookedUp, Release
 from tidegate.model.source import Revision
 
+SEALED_DATA = "render.sops.data"
+"""The code of values that stand in what no key opens; that itself is told where it is brought."""
+
 Key = TypeVar("Key")
 Got = TypeVar("Got")
 
@@ -84,6 +87,11 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a release that stands as it is wanted."""
         known = self.revised.known if self.revised is not None else None
         return known is not None and known.is_deployed
+
+    @property
+    def lacks_objects(self) -> bool:
+        """Whether there may be others, and not only other values in those that are here."""
+        return bool(self.weakened) or any(one.code != SEALED_DATA for one in self.locked)
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

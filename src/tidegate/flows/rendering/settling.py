@@ -126,7 +126,8 @@ def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
         hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
         raise RenderError("render.plugin", problem, where=Place(str(wanted.source)), hint=hint)
     if names is None:
-        problem = f"there is no `{wanted.path}` in {wanted.source}"
+        inside = "here" if isinstance(wanted.source, LocalSource) else f"in {wanted.source}"
+        problem = f"there is no `{wanted.path}` {inside}"
         hint = "correct the path, or look whether the revision has it"
         raise SourceError("source.path", problem, where=Place(str(wanted.source)), hint=hint)
     if isinstance(request, Release) and not isinstance(

@@ -28,6 +28,7 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import UnitSource
+from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.source import keyring_of_secret
 from tidegate.source.discovering import fill_portion, find_directory
 from tidegate.source.urls import read_git_url
@@ -35,7 +36,10 @@ from tidegate.source.web import origin_of
 
 Data: TypeAlias = Mapping[str, bytes]
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
-"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
+"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows it.
+
+Of what no key opens the names are known; placeholders stand for the values.
+"""
 
 
 def data_of(body: dict[str, Json]) -> dict[str, bytes]:
@@ -50,6 +54,13 @@ def data_of(body: dict[str, Json]) -> dict[str, bytes]:
         except ValueError:
             continue  # the server would refuse it
     return found
+
+
+def opened(entries: Data | None) -> Data | None:
+    """Nothing where no key opened what it holds."""
+    stands_in = PLACEHOLDER.encode()
+    is_locked = entries is not None and any(stands_in in one for one in entries.values())
+    return None if is_locked else entries
 
 
 async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:
@@ -68,6 +79,9 @@ async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData
 async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: FindData) -> Snapshot:
     """What an object stands for; of trees that are put together, each part is had first."""
     source = declared.source
+    if declared.near:
+        problem, hint = f"nothing here declares `{declared.id}`", f"did you mean `{declared.near}`?"
+        raise SourceError("source.undeclared", problem, hint=hint)
     if declared.problem or isinstance(source, SourceObject):
         raise _nowhere(declared.problem, declared.where)
     if declared.discovery is not None:
@@ -75,10 +89,9 @@ async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: Fi
     parts = [(one, await _of_part(one, workshop, find_data)) for one in declared.portions]
     if source is None:
         return _named_after(declared, await workshop.put_together(None, parts), parts)
-    entries = (
-        find_data("Secret", declared.id.namespace, declared.secret) if declared.secret else None
-    )
-    name = f"Secret {declared.id.namespace}/{declared.secret}"
+    home, secret = declared.id.namespace, declared.secret
+    entries = opened(find_data("Secret", home, secret)) if secret else None
+    name = f"Secret {home}/{secret}"
     keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
     if isinstance(source, BucketSource):
         return await workshop.fetch(source, None, keyring)  # it knows itself what is left out

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, RenderError, TidegateError, errors_of, foreign, without_user
+from tidegate.errors import RenderError, TidegateError, errors_of, foreign, without_user
+from tidegate.flows.rendering.around import Around, is_hook
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.known_releases import as_known, as_recorded, name_of
 from tidegate.flows.rendering.lookups import Lookups
@@ -24,14 +24,13 @@ from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle, stamped
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
-from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
-from tidegate.flows.rendering.workshop import Setting, Workshop
+from tidegate.flows.rendering.unsealing import conceal
+from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.objects import Kind
 from tidegate.model.reading import text
 from tidegate.model.release import Release
 from tidegate.model.rendering import (
     ArgoDetails,
-    DataReference,
     FluxDetails,
     FluxOverrides,
     Overlay,
@@ -47,15 +46,8 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.glimpse import Marks
-from tidegate.render.helm import Reference, flux_layers
-from tidegate.render.kustomize.override import add_common_metadata
+from tidegate.render.helm import flux_layers
 from tidegate.render.scratch import scratch_directory
-from tidegate.render.sops import Keys
-from tidegate.render.substitute import Source, Variables, collect, substitute
-
-KUSTOMIZATION = "Kustomization"
-HOOK = "helm.sh/hook"
 
 
 def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
@@ -165,7 +157,7 @@ async def _render(
     details = wanted.details
     if not isinstance(details, FluxDetails):
         return await render_request(asked, workshop)
-    around = _Around(unit, details, find_data)
+    around = Around(unit, details, find_data)
     try:
         return await _render_around(asked, details, around, workshop)
     except TidegateError as error:
@@ -173,7 +165,7 @@ async def _render(
 
 
 async def _render_around(
-    asked: Request, details: FluxDetails, around: _Around, workshop: Workshop
+    asked: Request, details: FluxDetails, around: Around, workshop: Workshop
 ) -> Rendered:
     await around.ask(workshop.setting)
     if isinstance(asked, Release):
@@ -183,7 +175,7 @@ async def _render_around(
     return around.finish(rendered)
 
 
-async def _render_sought(asked: Request, around: _Around, workshop: Workshop) -> Rendered:
+async def _render_sought(asked: Request, around: Around, workshop: Workshop) -> Rendered:
     """The objects; unread where nothing that is sought can come in behind the build either."""
     seeks, keys = workshop.setting.seeks, await around.keys(workshop.setting)
     keeps = not around.has_secrets
@@ -194,7 +186,7 @@ async def _render_sought(asked: Request, around: _Around, workshop: Workshop) ->
 
 
 async def _render_release(
-    asked: Release, details: FluxDetails, around: _Around, workshop: Workshop
+    asked: Release, details: FluxDetails, around: Around, workshop: Workshop
 ) -> Rendered:
     if details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
@@ -215,128 +207,11 @@ async def _render_release(
     return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
 
 
-class _Around:
-    """What a Flux unit takes from the objects around it, and does to its own behind the build."""
-
-    def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
-        self.unit = unit
-        self._details = details
-        self._find = find_data
-        self._living: dict[tuple[str, str], Data] = {}
-        self.secrets: set[str] = set()
-        self.has_secrets = False
-
-    async def ask(self, setting: Setting) -> None:
-        """Have the cluster tell what the repository has not: there Flux reads it."""
-        ask, asked, home = setting.ask_data, self._details.substitution, self.unit.id.namespace
-        if ask is None:
-            return
-        for one in (*self._details.values, *(asked.references if asked is not None else ())):
-            if self._find(one.kind, home, one.name) is None:
-                entries, _ = await ask(one.kind, home, one.name)
-                self._living |= {} if entries is None else {(one.kind, one.name): entries}
-
-    def values(self) -> list[Reference]:
-        """The values that other objects hold, in their order."""
-        found = []
-        for one in self._details.values:
-            entries = self._entries(one)
-            if entries is None:
-                continue
-            if one.key not in entries:
-                if one.optional:
-                    continue
-                raise self._unknown(one, f"has no entry `{one.key}`")
-            said = entries[one.key].decode("utf-8", "replace")
-            name = f"{one.kind} {self.unit.id.namespace}/{one.name} ({one.key})"
-            found.append(Reference(said, name, one.target_path, one.literal))
-        return found
-
-    async def keys(self, setting: Setting) -> Keys:
-        """Those of the Secret that is named, of the repository or the cluster; else the user's own.
-
-        Who does not ask for decryption has none, and nothing is opened.
-        """
-        name, home = self._details.keys, self.unit.id.namespace
-        if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
-            return Keys(sealed=True)
-        if not name:
-            return setting.keys
-        entries, why = self._find("Secret", home, name), "not in the repository"
-        if entries is None and setting.ask_data is not None:
-            entries, more = await setting.ask_data("Secret", home, name)
-            why += f", {more}"
-        if entries is not None:
-            return Keys.from_secret(entries, where=Place(f"Secret `{home}/{name}`"))
-        looked = (f"Secret `{home}/{name}`: {why}", *setting.keys.looked)
-        return replace(setting.keys, looked=looked)
-
-    def finish(self, rendered: Rendered) -> Rendered:
-        """Variables put in, and what goes onto every object."""
-        documents = rendered.documents
-        asked, details = self._details.substitution, self._details
-        if asked is not None:
-            variables = self._variables
-            documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
-        if details.labels or details.annotations:
-            marked = add_common_metadata(
-                documents, labels=details.labels, annotations=details.annotations
-            )
-            documents = tuple(
-                old if details.spares_hooks and _is_hook(old) else new
-                for old, new in zip(documents, marked, strict=True)
-            )
-        hidden = tuple(
-            (*known, *fields_with(document.body, self.secrets))
-            for document, known in zip(documents, rendered.hidden, strict=True)
-        )
-        return replace(rendered, documents=documents, hidden=hidden)
-
-    def may_add(self, marks: Marks) -> bool:
-        """Whether such a text could come in behind the build."""
-        text = msgspec.json.encode((self._details.post_renders, self._variables.values))
-        return bool(marks.search(text))
-
-    @cached_property
-    def _variables(self) -> Variables:
-        asked = self._details.substitution
-        if asked is None:
-            return Variables()
-        sources = [self._source(one, at) for at, one in enumerate(asked.references)]
-        return collect(sources, inline=asked.inline, where=self.unit.where)
-
-    def _source(self, one: DataReference, at: int) -> Source:
-        entries = self._entries(one, f"spec.postBuild.substituteFrom[{at}]")
-        values = None if entries is None else _texts(entries)
-        return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)
-
-    def _entries(self, one: DataReference, field: str = "") -> Data | None:
-        """None where it is not known and need not be there."""
-        entries = self._find(one.kind, self.unit.id.namespace, one.name)
-        entries = self._living.get((one.kind, one.name)) if entries is None else entries
-        if entries is None and not one.optional:
-            raise self._unknown(one, "is not in the repository, or no key opens it", field)
-        if entries is not None and one.kind == "Secret":
-            self.has_secrets = True
-            self.secrets |= {*secrets_of(entries)}
-        return entries
-
-    def _unknown(self, one: DataReference, what: str, field: str = "") -> RenderError:
-        problem = f"`{self.unit.id}` needs {one.kind} `{one.name}`, which {what}"
-        hint = "what it renders to is not known before; give the object in the repository"
-        where = self.unit.where and self.unit.where.at(field)
-        return RenderError("render.data", problem, where=where, hint=hint)
-
-
-def _texts(entries: Data) -> dict[str, str]:
-    return {name: part.decode("utf-8", "replace") for name, part in entries.items()}
-
-
 async def _post_render(
     rendered: Rendered, overrides: FluxOverrides, details: FluxDetails, workshop: Workshop
 ) -> Rendered:
     """What kustomize makes of the objects of a chart; they keep their places."""
-    spared = [one for one in rendered.documents if details.spares_hooks and _is_hook(one)]
+    spared = [one for one in rendered.documents if details.spares_hooks and is_hook(one)]
     with scratch_directory() as place:
         texts = "---\n".join(to_yaml(one.body) for one in rendered.documents if one not in spared)
         await asyncio.to_thread((place / "all.yaml").write_text, texts, encoding="utf-8")
@@ -351,10 +226,6 @@ async def _post_render(
         ),
         hidden=tuple(old[1] if old else () for _, old in pairs),
     )
-
-
-def _is_hook(document: Document) -> bool:
-    return bool(text(document.body, "metadata", "annotations", HOOK))
 
 
 def _by_name(

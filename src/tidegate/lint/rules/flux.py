@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
-from tidegate.lint.pods import LASTING, containers, start_window
+from tidegate.lint.pods import LASTING, containers, ready_window
 from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some
@@ -21,6 +21,8 @@ KUSTOMIZATION, RELEASE = "Kustomization", "HelmRelease"
 KEEPS = "kustomize.toolkit.fluxcd.io/prune"
 LASTING_KINDS = frozenset({*LASTING, "Job", "Pod", "HelmRelease", "Kustomization"})
 WAITS = ("install", "upgrade")
+LEAST = Ms(30 * SECOND)
+"""How long a Kustomization waits at least, whatever it says."""
 
 
 def _takes_time(actor: Actor, scene: LintScene) -> bool:
@@ -126,8 +128,9 @@ def short_timeout(scene: LintScene) -> Iterator[RuleRemark]:
         said = _span(text(own.body, "spec", "timeout"))
         if said is None or scene.units[unit].policy.gates is Gates.NONE:
             continue
+        said = max(said, LEAST) if unit.kind == KUSTOMIZATION else said
         windows = {
-            Ms(start_window(one) * SECOND): actor
+            Ms(ready_window(one) * SECOND): actor
             for actor in scene.by_unit.get(unit, ())
             for _, one in containers(actor, "containers")
         }
@@ -135,7 +138,7 @@ def short_timeout(scene: LintScene) -> Iterator[RuleRemark]:
         if longest > said:
             yield RuleRemark(
                 sentence=f"`{unit}` waits {format_duration(said)}, and a container of"
-                f" {name(windows[longest].ref)} may take {format_duration(longest)} to start",
+                f" {name(windows[longest].ref)} may take {format_duration(longest)} to get ready",
                 at=Mark(own, ("spec", "timeout")),
                 semantics=("flux",),
             )

@@ -142,6 +142,10 @@ def migration_beside_app(scene: LintScene) -> Iterator[RuleRemark]:
                     ),
                     "new pods start with the old schema while the migration runs",
                 ),
+                fix="put the migration into a Kustomization of its own with `wait: true`, and let"
+                " this one depend on it"
+                if job.unit.policy.semantics.name == "flux"
+                else "",
                 semantics=(job.unit.policy.semantics.name,),
             )
 

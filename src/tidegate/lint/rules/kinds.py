@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import LASTING
 from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.rules.beside import beside_definition
+from tidegate.lint.rules.awaited import account_nowhere, check_nowhere
+from tidegate.lint.rules.beside import beside_definition, beside_unknown
 from tidegate.lint.rules.proofs import deadlocks
 from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some, turn
@@ -32,7 +33,9 @@ INJECTS = "cert-manager.io/inject-ca-from"
     fix="correct the name, or add what is named",
 )
 def dependency_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
-    """Those of units are found while they are read; here those of annotations."""
+    """Those of units are found while they are read; here those of annotations and health checks."""
+    yield from check_nowhere(scene)
+    yield from account_nowhere(scene)
     cast = cast_of(scene)
     for edge in scene.graph.edges:
         node = scene.graph.nodes[edge.before]
@@ -133,6 +136,7 @@ def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) 
 def resource_before_definition(scene: LintScene) -> Iterator[RuleRemark]:
     yield from deadlocks(scene, "ORD008")
     yield from beside_definition(scene)
+    yield from beside_unknown(scene)
     for actors in scene.by_unit.values():
         if actors[0].unit.policy.tracking is Tracking.FLUX:
             yield from _beside_release(scene, actors)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.lint.cast import WaitCase, cast_of
 from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.rules.awaited import data_behind, waits_itself
 from tidegate.lint.scene import LintScene
 from tidegate.lint.words import name, turn, when
 from tidegate.model.finding import Severity
@@ -152,7 +153,8 @@ def pods_wait_for_later_hook(scene: LintScene) -> Iterator[RuleRemark]:
     fix="bring first what is needed first",
 )
 def deadlock(scene: LintScene) -> Iterator[RuleRemark]:
-    return deadlocks(scene, "ORD006")
+    yield from deadlocks(scene, "ORD006")
+    yield from data_behind(scene)
 
 
 @rule(
@@ -177,8 +179,12 @@ def store_before_provider(scene: LintScene) -> Iterator[RuleRemark]:
     fix="bring the producer in the same wave, or in an earlier one",
 )
 def consumer_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
+    marks = [one.at for one in data_behind(scene) if isinstance(one.at, Mark)]
+    stuck = [(one.document.place, one.path) for one in marks]
     for case in cast_of(scene).inversions:
-        if not case.actor.is_a("external-secrets.io", *STORES):
+        is_told = (case.actor.document.place, case.edge.field) in stuck
+        is_told = is_told or waits_itself(scene, case.actor, case.maker)
+        if not is_told and not case.actor.is_a("external-secrets.io", *STORES):
             yield _inverted(scene, case, Severity.NOTE)
 
 
@@ -188,13 +194,14 @@ def _inverted(scene: LintScene, case: WaitCase, severity: Severity) -> RuleRemar
     comes = when(maker, scene.step_of(maker), beside=actor) if maker else "a later step"
     alone = "it is well without, and does nothing yet"
     effect = alone if case.edge.effect is Effect.NOTHING else _effect(case)
+    begins = f"{when(actor, step)} applies" if step else f"`{actor.unit.id}` brings"
     story = (
-        f"{when(actor, step)} applies {name(actor.ref)}: {effect}",
+        f"{begins} {name(actor.ref)}: {effect}",
         f"nothing waits for it, so that {comes} begins all the same and brings {_own_words(case)}",
         "then it works",
     )
     return RuleRemark(
-        sentence=f"{name(actor.ref)} in {turn(step)} needs {_own_words(case)},"
+        sentence=f"{name(actor.ref)}{f' in {turn(step)}' if step else ''} needs {_own_words(case)},"
         f" which comes in {comes}",
         at=Mark(actor.document, case.edge.field),
         also=(Mark(maker.document),) if maker else (),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.documents import read
+from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.patterns import late
 from tidegate.render.kustomize.gather import Gathering
 
@@ -20,6 +21,7 @@ _NOTHING_TO_MERGE = late(
 )
 _NO_OBJECT = late(r"missing metadata\.name in object|missing Resource metadata")
 _NOT_YAML = late(r"MalformedYAMLError: (?P<why>.*?) in File: (?P<file>.+)")
+_LINE = late(r"^yaml: line \d+: ")
 _WRONG_KIND = late(r"expected kind (?:!= )?'Component' for path '(?P<path>[^']*)'")
 _BAD_PATCH = "unable to parse SM or JSON patch"
 
@@ -51,7 +53,9 @@ def refusal(stderr: bytes, gathering: Gathering) -> RenderError:
         hint = "compare kind, apiVersion, name and namespace with those of the resource"
         return RenderError("render.kustomize.target", problem, where=where, hint=hint)
     if found := _NOT_YAML.search(text):
-        problem = f"`{foreign(found['file'])}` is not YAML: {foreign(found['why'])}"
+        broken = _broken_at(where, gathering)
+        why = _LINE.sub("", found["why"]) if broken else found["why"]
+        problem, where = f"`{foreign(found['file'])}` is not YAML: {foreign(why)}", broken or where
         return RenderError("render.kustomize.resource", problem, where=where)
     if _NO_OBJECT.search(text):
         problem = "a document is no Kubernetes object: it has no kind or no name"
@@ -89,6 +93,15 @@ def _place(text: str, gathering: Gathering) -> Place:
     files = [path for path in _FILE.findall(rest) if _is_file(start, path, gathering)]
     path = posixpath.join(start, files[-1]) if files else start
     return Place(posixpath.normpath(path).partition("/")[2] or ".")
+
+
+def _broken_at(file: Place, gathering: Gathering) -> Place | None:
+    """Where a file ceases to be YAML: kustomize counts the lines of each document by itself."""
+    try:
+        read(gathering.copy.files.get(f"tree/{file.name}", b""), file.name)
+    except DocumentError as error:
+        return error.where
+    return None
 
 
 def _is_file(start: str, path: str, gathering: Gathering) -> bool:
