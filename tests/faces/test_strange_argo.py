@@ -464,3 +464,15 @@ def test_what_no_chart_goes_by_the_name_of_is_lacking(tmp_path: Path) -> None:
         "operator prometheus-operator (ServiceMonitor)",
         "Secret shop/grafana",
     ]
+
+
+def test_a_namespace_that_is_nearly_the_one_that_is_brought_is_told(tmp_path: Path) -> None:
+    app = application().replace(", syncOptions: [CreateNamespace=true]", "")
+    home = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shops}\n"
+    files = {"shop/home.yaml": home, "shop/a.yaml": config_map("a")}
+    write_files(tmp_path, {"app.yaml": app, **files})
+
+    ran = run(tmp_path, "lint", "--offline", ".")
+
+    assert "ConfigMap `shop/a` asks for Namespace `shop`, which nobody here brings" in ran.stdout
+    assert "did you mean `shops`?" in ran.stdout
