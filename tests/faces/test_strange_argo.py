@@ -476,3 +476,15 @@ def test_a_namespace_that_is_nearly_the_one_that_is_brought_is_told(tmp_path: Pa
 
     assert "ConfigMap `shop/a` asks for Namespace `shop`, which nobody here brings" in ran.stdout
     assert "did you mean `shops`?" in ran.stdout
+
+
+def test_waves_name_all_sources_of_an_application(tmp_path: Path) -> None:
+    source = f"source: {{repoURL: {URL}, path: shop, targetRevision: v1.0.0}}"
+    values = f"{{repoURL: {URL}, targetRevision: v1.0.0, ref: values}}"
+    several = source.replace("source: ", "sources: [") + f", {values}]"
+    app = application().replace(source, several)
+    write_files(tmp_path, {"app.yaml": app, "shop/a.yaml": config_map("a")})
+
+    ran = run(tmp_path, "waves", "--offline", ".")
+
+    assert "platform//shop, platform//" in ran.stdout
