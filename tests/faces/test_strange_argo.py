@@ -488,3 +488,14 @@ def test_waves_name_all_sources_of_an_application(tmp_path: Path) -> None:
     ran = run(tmp_path, "waves", "--offline", ".")
 
     assert "platform//shop, platform//" in ran.stdout
+
+
+def test_an_application_for_no_cluster_in_particular_is_not_played(tmp_path: Path) -> None:
+    both = application().replace("svc, namespace", "svc, name: in-cluster, namespace")
+    write_files(tmp_path, {"app.yaml": both, "shop/a.yaml": config_map("a")})
+
+    ran = run(tmp_path, "simulate", "--offline", ".")
+
+    assert ran.code == 4
+    assert "error[argo.destination]: the destination has both" in ran.stderr
+    assert "argocd: failed" in ran.stdout
