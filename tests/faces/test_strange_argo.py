@@ -249,147 +249,6 @@ def test_a_simulation_names_what_it_was_played_without(tmp_path: Path) -> None:
     assert json.loads(written.stdout.splitlines()[-1])["faulty"] == ["Application/argocd/web"]
 
 
-CLUSTER = """apiVersion: v1
-kind: Secret
-metadata:
-  name: {name}
-  namespace: argocd
-  labels: {{argocd.argoproj.io/secret-type: cluster}}
-stringData: {{name: {name}, server: "https://{name}.example.com"}}
-"""
-SET = f"""apiVersion: argoproj.io/v1alpha1
-kind: ApplicationSet
-metadata: {{name: shops, namespace: argocd}}
-spec:
-  generators:
-  - git:
-      repoURL: {URL}
-      revision: HEAD
-      files: [{{path: "shops/*/config.yaml"}}]
-  template:
-    metadata: {{name: "shop-{{{{path.basename}}}}"}}
-    spec:
-      project: default
-      source:
-        repoURL: {URL}
-        targetRevision: HEAD
-        path: "{{{{path}}}}"
-        directory: {{exclude: config.yaml}}
-      destination:
-        name: "{{{{cluster}}}}"
-        namespace: shop
-      syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}
-"""
-
-
-def shops(folder: Path, **configs: str) -> None:
-    """A set that makes an Application of each file, for a cluster that the file names."""
-    clusters = "---\n".join(CLUSTER.format(name=name) for name in ("east", "west"))
-    files = {"set.yaml": SET, "clusters.yaml": clusters}
-    for name, config in configs.items():
-        files[f"shops/{name}/config.yaml"] = config
-        late = config_map("settings", notes(wave=1 if name == "west" else -1))
-        web = pods("Deployment", "web", maps=("settings",))
-        files[f"shops/{name}/shop.yaml"] = f"{web}---\n{late}"
-    write_files(folder, files)
-
-
-def test_a_parameter_that_nobody_fills_in_is_told(tmp_path: Path) -> None:
-    shops(tmp_path, east="cluster: east\n", north="clusters: east\n")
-
-    ran = run(tmp_path, "units", "--offline", ".")
-
-    assert "warning[argo.set-left]: `{{cluster}}` is not filled in for an App" in ran.stderr
-    assert "  at set.yaml:20:9 (spec.template.spec.destination.name)" in ran.stderr
-    assert "did you mean `clusters`?" in ran.stderr
-
-
-def test_a_cluster_that_git_does_not_know_is_told_where_it_knows_others(tmp_path: Path) -> None:
-    shops(tmp_path, east="cluster: east\n", north="cluster: wset\n")
-
-    ran = run(tmp_path, "units", "--offline", ".")
-
-    assert "warning[argo.cluster]: `Application/argocd/shop-north`: Git knows no" in ran.stderr
-    assert "  at set.yaml:20:9 (spec.template.spec.destination.name)" in ran.stderr
-    assert "did you mean `west`?" in ran.stderr
-
-
-def test_clusters_that_git_knows_and_parameters_that_are_found_are_fine(tmp_path: Path) -> None:
-    shops(tmp_path, east="cluster: east\n", north="cluster: in-cluster\n")
-
-    ran = run(tmp_path, "units", "--offline", ".")
-
-    assert "argo.cluster" not in ran.stderr
-    assert "argo.set-left" not in ran.stderr
-
-
-def test_why_something_failed_is_looked_for_in_its_own_cluster(tmp_path: Path) -> None:
-    shops(tmp_path, east="cluster: east\n", west="cluster: west\n")
-
-    ran = run(tmp_path, "simulate", "--offline", ".")
-
-    assert ran.code == 4
-    assert "the plan brings it, in west/Application/argocd/shop-west wave 1, behind" in ran.stdout
-
-
-def test_applications_that_no_step_takes_are_told_once(tmp_path: Path) -> None:
-    shops(tmp_path, east="cluster: east\n", north="cluster: west\n")
-    steps = "  strategy: {type: RollingSync, rollingSync: {steps: [{matchExpressions: "
-    steps += "[{key: a, operator: In, values: [b]}]}]}}\n"
-    (tmp_path / "set.yaml").write_text(SET + steps)
-
-    ran = run(tmp_path, "lint", "--offline", ".")
-
-    assert "no step takes `shop-east`, `shop-north`" in ran.stdout
-    assert "nothing is done to" not in ran.stdout
-
-
-def lint_of_shop(folder: Path, *texts: str) -> dict[str, str]:
-    shop = {f"shop/{at}.yaml": text for at, text in enumerate(texts)}
-    write_files(folder, {"app.yaml": application(), **shop})
-    ran = run(folder, "lint", "--offline", "-o", "json", ".")
-    return {
-        one["fix"]: one["severity"]
-        for one in json.loads(ran.stdout)["findings"]
-        if one["code"] == "ORD061"
-    }
-
-
-def test_a_name_that_is_nearly_right_is_told_with_what_may_be_meant(tmp_path: Path) -> None:
-    web = pods("Deployment", "web", maps=("web-settingz",))
-
-    found = lint_of_shop(tmp_path, web, config_map("web-settings"))
-
-    assert found == {"did you mean `web-settings`?": "warning"}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "there"),
-    [("web-2", "web-1"), ("payments", "web-settings"), ("web-settings", "web-settings")],
-    ids=["another number", "made by hand", "there"],
-)
-def test_a_name_of_its_own_is_not_taken_for_another(
-    wanted: str, there: str, tmp_path: Path
-) -> None:
-    web = pods("Deployment", "web", maps=(wanted,))
-
-    assert lint_of_shop(tmp_path, web, config_map(there)) == {}
-
-
-def test_two_names_that_one_object_needs_are_not_one(tmp_path: Path) -> None:
-    web = pods("Deployment", "web", secrets=("db-user", "db-users"))
-
-    assert lint_of_shop(tmp_path, web, config_map("db-users", kind="Secret")) == {}
-
-
-def test_a_secret_that_goes_to_another_namespace_is_worth_a_note(tmp_path: Path) -> None:
-    web = pods("Deployment", "web", secrets=("token",))
-    home = "apiVersion: v1\nkind: Namespace\nmetadata: {name: vault}\n"
-    secret = config_map("token", kind="Secret", inside="vault")
-
-    assert lint_of_shop(tmp_path, web, secret, home) == {"it is brought to `vault`": "note"}
-
-
 def test_what_never_starts_in_a_last_wave_is_told_though_argo_cd_passes(tmp_path: Path) -> None:
     web = pods("Deployment", "web", secrets=("made-by-hand",))
     write_files(tmp_path, {"app.yaml": application(), "shop/web.yaml": web})
@@ -424,43 +283,24 @@ def test_a_child_that_nobody_syncs_is_told_to_hold_those_that_wait_for_it(tmp_pa
     assert f"nobody syncs `Application/argocd/cart`: it is left out, though {said}" in ran.stderr
 
 
-FAR_CHART = """apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {{name: {name}, namespace: argocd}}
-spec:
-  project: default
-  source: {{repoURL: "https://charts.example.com", chart: {chart}, targetRevision: 1.0.0}}
-  destination: {{server: https://kubernetes.default.svc, namespace: {home}}}
-  syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}
-"""
-MONITOR = """apiVersion: monitoring.coreos.com/v1
-kind: ServiceMonitor
-metadata: {name: web, namespace: shop}
-spec: {selector: {matchLabels: {app: web}}, endpoints: [{port: http}]}
-"""
+def test_waves_name_all_sources_of_an_application(tmp_path: Path) -> None:
+    source = f"source: {{repoURL: {URL}, path: shop, targetRevision: v1.0.0}}"
+    values = f"{{repoURL: {URL}, targetRevision: v1.0.0, ref: values}}"
+    several = source.replace("source: ", "sources: [") + f", {values}]"
+    app = application().replace(source, several)
+    write_files(tmp_path, {"app.yaml": app, "shop/a.yaml": config_map("a")})
+
+    ran = run(tmp_path, "waves", "--offline", ".")
+
+    assert "platform//shop, platform//" in ran.stdout
 
 
-def lacks(folder: Path) -> list[str]:
-    ran = run(folder, "lint", "--offline", "--greenfield", "-o", "json", ".")
-    return [one["what"] for one in json.loads(ran.stdout)["greenfield"]["assumed"]]
+def test_an_application_for_no_cluster_in_particular_is_not_played(tmp_path: Path) -> None:
+    both = application().replace("svc, namespace", "svc, name: in-cluster, namespace")
+    write_files(tmp_path, {"app.yaml": both, "shop/a.yaml": config_map("a")})
 
+    ran = run(tmp_path, "simulate", "--offline", ".")
 
-def test_what_a_chart_that_cannot_be_had_may_bring_is_not_lacking(tmp_path: Path) -> None:
-    chart = FAR_CHART.format(name="metrics", chart="kube-prometheus-stack", home="shop")
-    web = pods("Deployment", "web", secrets=("grafana",))
-    shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}
-    write_files(tmp_path, {"apps/app.yaml": application(), "apps/far.yaml": chart, **shop})
-
-    assert lacks(tmp_path) == []
-
-
-def test_what_no_chart_goes_by_the_name_of_is_lacking(tmp_path: Path) -> None:
-    chart = FAR_CHART.format(name="metrics", chart="datadog", home="datadog")
-    web = pods("Deployment", "web", secrets=("grafana",))
-    shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}
-    write_files(tmp_path, {"apps/app.yaml": application(), "apps/far.yaml": chart, **shop})
-
-    assert lacks(tmp_path) == [
-        "operator prometheus-operator (ServiceMonitor)",
-        "Secret shop/grafana",
-    ]
+    assert ran.code == 4
+    assert "error[argo.destination]: the destination has both" in ran.stderr
+    assert "argocd: failed" in ran.stdout

@@ -31,7 +31,7 @@ from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 from tidegate.model.uptake import Uptake
 
-NEVER = ("units.unknown", "flux.itself")
+NEVER = ("units.unknown", "flux.itself", "argo.destination")
 """What keeps a unit from ever beginning."""
 
 

@@ -162,9 +162,14 @@ def _coverage(units: Iterable[WavesOfUnit]) -> list[tuple[str, ...]]:
         rest = fold(kinds, len(kinds), MOST_NAMED) or "-"
         known = "" if unit.is_whole else " known"
         rows.append(
-            (str(unit.unit), short_place(unit.source) or "-", f"{total}{known}", share, rest)
+            (str(unit.unit), _short_sources(unit.source) or "-", f"{total}{known}", share, rest)
         )
     return rows
+
+
+def _short_sources(places: str) -> str:
+    """Each of them in short; an Application may have several."""
+    return ", ".join(map(short_place, places.split(", ")))
 
 
 def _table(

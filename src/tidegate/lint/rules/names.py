@@ -16,9 +16,8 @@ from tidegate.model.operators import Effect
 from tidegate.schema.builtin import served_kinds
 
 SIMILAR = 0.85
-UNNAMED = frozenset(
-    {LackKind.DEFINITION, LackKind.OPERATOR, LackKind.UNIT, LackKind.NAMESPACE, LackKind.PODS}
-)
+UNNAMED = frozenset({LackKind.DEFINITION, LackKind.OPERATOR, LackKind.UNIT, LackKind.PODS})
+NAMING = frozenset({Tie.REFERENCE, Tie.NAMESPACE})
 NO_DIGITS = str.maketrans("", "", "0123456789")
 PARTS = {LackKind.KEY: "key", LackKind.PORT: "port"}
 
@@ -47,7 +46,7 @@ def _counts(cast: Cast, lack: MissingThing, asker: Asker) -> bool:
     if asker.node not in cast.actors:
         return False
     ties = {one.tie for one in _edges(cast, asker) if one.before == lack.node}
-    return Tie.REFERENCE in ties
+    return not NAMING.isdisjoint(ties)
 
 
 def _lacks_part(cast: Cast, lack: MissingThing, asker: Asker, ref: Ref) -> Iterator[RuleRemark]:
