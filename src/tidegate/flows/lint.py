@@ -45,8 +45,9 @@ ECHOES = {
 """What is not said where another has spoken of the very same thing."""
 NOT_OF_TEXTS = frozenset({"argo.set-unmatched", "units.unpruned"})
 """Codes of what is told of a rollout, or of a set and not of each of its Applications."""
-INVALID = "preflight.invalid"
-"""The code of what every server refuses, whatever else is there."""
+NO_KIND = "ORD062"
+OF_TEXTS = frozenset({"preflight.invalid", "preflight.not-served"})
+"""Codes of what every server refuses, whatever else is there."""
 ELSEWHERE = "source.object"
 NOT_HAD = FAR - {ELSEWHERE}
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
@@ -107,18 +108,30 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     if graphed is not None:
         planned = (one for one in graphed.planned.findings if one.code not in NOT_OF_TEXTS)
         findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
-        refused = (await find_refusals(graphed.planned.plan, session)).findings
-        findings += tuple(one for one in refused if one.code == INVALID)
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
     remarks = tuple(check(looked.scene, wanted))
+    if graphed is not None:
+        refused = (await find_refusals(graphed.planned.plan, session)).findings
+        findings += tuple(_refused_texts(refused, remarks))
     if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
         findings += (_unplanned(graphed.circle),)
     assumed: tuple[Assumed, ...] = ()
     if asking.greenfield:
         assumed = tuple(as_assumed(await absences_of(found, read, session), looked.scene))
     return _EntryLook(looked, remarks, findings, assumed)
+
+
+def _refused_texts(
+    refused: Iterable[Finding], remarks: Iterable[tuple[Rule, RuleRemark]]
+) -> Iterator[Finding]:
+    """What every server refuses, but for objects whose kind a rule has spoken of."""
+    marks = (remark.at for rule, remark in remarks if rule.id == NO_KIND)
+    told = {spot_of(one.document.place) for one in marks if isinstance(one, Mark)}
+    for one in refused:
+        if one.code in OF_TEXTS and spot_of(one.where) not in told:
+            yield one
 
 
 def _started(families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:

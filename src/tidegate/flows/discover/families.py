@@ -330,7 +330,7 @@ def _offspring(node: _Node) -> Iterator[Member]:
 
 def is_included(unit: Unit, scan: Scan) -> bool:
     """Whether an overlay names the file of a unit."""
-    return unit.where is not None and bool(scan.included_by(unit.where.name))
+    return unit.where is not None and bool(scan.inclusions.by(unit.where.name))
 
 
 def holds_itself(unit: Unit) -> bool:
@@ -344,7 +344,7 @@ def overlays_over(units: Iterable[Unit], scan: Scan) -> list[Unit]:
     """The topmost overlays that bring units which nobody else does."""
     found: dict[str, Unit] = {}
     for unit in units:
-        for top in scan.tops_of(unit.where.name) if unit.where else ():
+        for top in scan.inclusions.tops_of(unit.where.name) if unit.where else ():
             found.setdefault(top, _over(top, scan, Overlay(path=top), unit.id.namespace))
     return list(found.values())
 

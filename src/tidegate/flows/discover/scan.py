@@ -19,11 +19,11 @@ from tidegate.dialect.units import FLUX_HOME, UnitFinder
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, Within
+from tidegate.flows.discover.inclusions import Inclusions
 from tidegate.flows.discover.nearest import Nearest
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
 from tidegate.model.patterns import late
-from tidegate.model.reading import listed, text
+from tidegate.model.reading import text
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
@@ -38,22 +38,6 @@ NO_OBJECT = "documents.object"
 LARGEST = 32 * 1024 * 1024
 VALUES = late(r"(?:.*/)?values[^/]*\.ya?ml")
 SYNCED = ("GitRepository", "OCIRepository")
-INCLUDES = ("resources", "bases", "components")
-PARTS = (
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "replacements",
-    "transformers",
-    "generators",
-    "validators",
-    "configurations",
-    "crds",
-    "configMapGenerator",
-    "secretGenerator",
-    "helmCharts",
-)
-"""What of a kustomization names files that are no objects by themselves."""
 HOLDERS = ("ConfigMap", "Secret")
 Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
@@ -235,54 +219,21 @@ class Scan:
             return []
         return [(name, one) for name, one in self.declared.items() if self.is_below(name)]
 
-    def included_by(self, path: str) -> list[str]:
-        """The overlays that name a file or a directory."""
-        return self._including.get(path, [])
-
-    def tops_of(self, path: str) -> list[str]:
-        """The overlays that bring a file, and that no other overlay brings."""
-        seen, tops, pending = set[str](), list[str](), [*self.included_by(path)]
-        for one in pending:  # it grows meanwhile
-            if one not in seen:
-                seen.add(one)
-                above = [each for each in self.included_by(one) if each not in seen]
-                tops += [] if above else [one]
-                pending += above
-        return sorted(tops)
-
     @cached_property
-    def _including(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for folder, body in self._kustomizations:
-            for key in INCLUDES:
-                for path in _paths(folder, listed(body, key)):
-                    found.setdefault(path, []).append(folder)
-        return found
-
-    @cached_property
-    def _parts(self) -> frozenset[str]:
-        """Files that overlays use as patches and the like."""
-        return frozenset(
-            path
-            for folder, body in self._kustomizations
-            for key in PARTS
-            for path in _paths(folder, body.get(key))
-        )
-
-    @cached_property
-    def _kustomizations(self) -> list[tuple[str, dict[str, Json]]]:
-        return [
+    def inclusions(self) -> Inclusions:
+        """What its overlays name."""
+        return Inclusions.of(
             (folder, document.body)
             for folder, name in self.overlays.items()
             for document in self._read(name, self._content(name))
-        ]
+        )
 
     @cached_property
     def _marked(self) -> tuple[dict[str, bytes], list[str]]:
         """The files with the dialects' own kinds and their texts; those that have data."""
         own, data = dict[str, bytes](), list[str]()
         for name in self.files:
-            is_part = name in self._parts and name not in self._including
+            is_part = self.inclusions.is_part(name)
             if name.endswith(MANIFESTS) and not is_part and not self._is_hidden(name):
                 content = self._content(name)
                 if _names_own_kinds(content):
@@ -366,15 +317,6 @@ def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:
             )
 
 
-def _paths(folder: str, value: Json) -> Iterator[str]:
-    """All texts in a value, read as paths from a directory on."""
-    if isinstance(value, str) and "://" not in value and "\n" not in value:
-        yield posixpath.normpath(posixpath.join(folder, value.rpartition("=")[2]))
-    elif isinstance(value, list | dict):
-        for one in value if isinstance(value, list) else value.values():
-            yield from _paths(folder, one)
-
-
 def finding_of(error: DocumentError) -> Finding:
     return Finding(
         code=error.code,
@@ -391,7 +333,7 @@ def tops(folders: Iterable[str], scan: Scan) -> list[str]:
     return sorted(
         one
         for one in known
-        if not scan.included_by(one) and not any(above in known for above in folders_of(one))
+        if not scan.inclusions.by(one) and not any(above in known for above in folders_of(one))
     )
 
 
