@@ -84,11 +84,11 @@ def play(platform: Staged, root: Path) -> dict[str, Played]:
         check=False,
     )
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    again = [one["engine"] for one in told if one["told"] == "retry.planned"]
+    again = [one["engine"] for one in told if one["event"] == "retry.planned"]
     found = {
         one["engine"]: Played(one["outcome"], Ms(one["lasted"]), again.count(one["engine"]))
         for one in told
-        if one["told"] == "engine.ended"
+        if one["event"] == "engine.ended"
     }
     if found.keys() != {platform.engine, OURS}:
         raise RuntimeError(ran.stderr)

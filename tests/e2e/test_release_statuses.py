@@ -208,8 +208,8 @@ def lasted(ran: Ran, stage: str = "objects") -> list[int]:
     """For how many seconds a stage was waited for, in each try, until that failed."""
     told = [json.loads(line) for line in ran.stdout.splitlines()]
     own = [one for one in told if f"web/{stage}" in one.get("step", "")]
-    begun = [one["at"] for one in own if one["told"] == "step.gating"]
-    ended = [one["at"] for one in own if one["told"] in {"retry.planned", "step.failed"}]
+    begun = [one["at"] for one in own if one["event"] == "step.gating"]
+    ended = [one["at"] for one in own if one["event"] in {"retry.planned", "step.failed"}]
     return [int(end - begin) // SECOND for begin, end in zip(begun, ended, strict=True)]
 
 

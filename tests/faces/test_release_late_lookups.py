@@ -228,5 +228,5 @@ def test_a_simulation_sees_it_as_well(shop: ChartRepository, engine: str) -> Non
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [text(one, "ref", "name") for one in told if one["told"] == "object.written"]
+    written = [text(one, "name") for one in told if one["event"] == "object.written"]
     assert {"base", "seen", "more"} <= {*written}
