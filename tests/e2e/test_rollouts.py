@@ -161,7 +161,11 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
     assert end == "passed"
     assert_in_order(story)
     assert_versions_in_order(story, lives)
-    assert len(story.created()) == len(set(story.created())) == 3 * WAVES
+    made = story.created()
+    assert len(lives) == 3 * WAVES
+    assert len(made) == len(set(made)), "nothing is made twice"
+    # Of a creation whose caller was killed meanwhile, the server notes no success.
+    assert 3 * WAVES - KILLS <= len(made) <= 3 * WAVES
 
 
 @pytest.mark.timeout(400)
